@@ -82,15 +82,19 @@ To converted(From value) {
 
 }  // namespace
 
+void convert(DType from, std::span<const std::byte> values, DType to, std::span<std::byte> out) {
+  visit_any(from, [&]<class From>(Tag<From>) {
+    visit_any(to, [&]<class To>(Tag<To>) {
+      const From* first = reinterpret_cast<const From*>(values.data());
+      std::transform(first, first + values.size() / sizeof(From), reinterpret_cast<To*>(out.data()), [](From value) { return converted<To>(value); });
+    });
+  });
+}
+
 Tensor cast(const Tensor& tensor, DType dtype) {
   if (tensor.dtype() == dtype) return tensor;
   Tensor result({dtype, tensor.shape()});
-  visit_any(tensor.dtype(), [&]<class From>(Tag<From>) {
-    visit_any(dtype, [&]<class To>(Tag<To>) {
-      const std::span<const From> from = std::as_const(tensor).as<From>();
-      std::transform(from.begin(), from.end(), result.as<To>().begin(), [](From value) { return converted<To>(value); });
-    });
-  });
+  convert(tensor.dtype(), tensor.bytes(), dtype, result.bytes());
   return result;
 }
 

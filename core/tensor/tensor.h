@@ -66,7 +66,9 @@ class Tensor {
   std::shared_ptr<std::byte[]> data_;
 };
 
-/// Same count of elements, each converted by value (float to integer truncates, as numpy's astype).
+/// Each element converted by value (float to integer truncates, as numpy's astype). Spans of equal counts of elements, aligned for their types, apart.
+void convert(DType from, std::span<const std::byte> values, DType to, std::span<std::byte> out);
+/// A tensor of another element type, converted so; the same tensor when it has that type already.
 Tensor cast(const Tensor& tensor, DType dtype);
 
 /// XXH3-64 of bytes, as 16 hexadecimal digits.

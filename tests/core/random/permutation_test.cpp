@@ -70,9 +70,9 @@ TEST(Permutation, RefusesAnIndexOutsideThePass) {
 // A changed order here changes every run that was ever started.
 TEST(Permutation, KeepsItsOrders) {
   EXPECT_EQ(order_of(Permutation(1, 7, 0)), (std::vector<uint64_t>{0}));
-  EXPECT_EQ(order_of(Permutation(10, 7, 0)), (std::vector<uint64_t>{}));
-  EXPECT_EQ(order_of(Permutation(10, 7, 1)), (std::vector<uint64_t>{}));
-  EXPECT_EQ(Permutation(60000, 7, 0)(0), 0u);
+  EXPECT_EQ(order_of(Permutation(10, 7, 0)), (std::vector<uint64_t>{1, 3, 4, 8, 7, 0, 2, 5, 6, 9}));
+  EXPECT_EQ(order_of(Permutation(10, 7, 1)), (std::vector<uint64_t>{7, 3, 6, 4, 0, 8, 1, 2, 9, 5}));
+  EXPECT_EQ(Permutation(60000, 7, 0)(0), 40689u);
 }
 
 }  // namespace lockstep
