@@ -2,8 +2,8 @@
 add_library(lockstep_options INTERFACE)
 target_compile_features(lockstep_options INTERFACE cxx_std_20)
 target_include_directories(lockstep_options INTERFACE $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}>)
-# -ffp-contract=off: an element's result must not depend on its place in a vector loop.
-target_compile_options(lockstep_options INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wpedantic -ffp-contract=off>)
+# -ffp-contract=off: an element's result must not depend on its place in a vector loop. No errno, no traps: roots and choices vectorise.
+target_compile_options(lockstep_options INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wpedantic -ffp-contract=off -fno-math-errno -fno-trapping-math>)
 if(LOCKSTEP_SANITIZE)
   target_compile_options(lockstep_options INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-fsanitize=${LOCKSTEP_SANITIZE} -fno-omit-frame-pointer>)
   target_link_options(lockstep_options INTERFACE -fsanitize=${LOCKSTEP_SANITIZE})

@@ -46,13 +46,18 @@ void Problems::collect(const std::function<void()>& step) {
   }
 }
 
+namespace {
+constexpr size_t told_problems = 20;
+}
+
+bool Problems::full() const { return list_.size() >= told_problems; }
+
 void Problems::raise() const {
-  constexpr size_t limit = 20;
   if (list_.empty()) return;
   std::vector<Problem> told;
   for (const Problem& problem : list_) {
     const bool seen = std::any_of(told.begin(), told.end(), [&](const Problem& other) { return other.text() == problem.text(); });
-    if (!seen && told.size() < limit) told.push_back(problem);
+    if (!seen && told.size() < told_problems) told.push_back(problem);
   }
   throw Error(std::move(told));
 }
@@ -89,6 +94,7 @@ void read_fields(const Value& mapping, Fields& fields, const std::string& path) 
   const Value::Map empty;
   const Value::Map& members = mapping.is_null() ? empty : mapping.as_map();
   for (const auto& [key, value] : members) {
+    if (problems.full()) break;
     const auto field = std::find_if(fields.list().begin(), fields.list().end(), [&, &name = key](const Field& f) { return f.name == name; });
     if (field != fields.list().end()) {
       problems.collect([&, &key = key, &value = value] {
@@ -125,19 +131,29 @@ Value write_fields(const Fields& fields) {
   return mapping;
 }
 
+namespace {
+
+/// Bounds and choices hold for the members of a list, and for a value that is not null.
+void constrain(Value& schema, const Field& field) {
+  if (Value* items = schema.find("items")) return constrain(*items, field);
+  if (Value* either = schema.find("anyOf")) return constrain(either->as_list().front(), field);
+  if (field.minimum) schema.set("minimum", *field.minimum);
+  if (field.above) schema.set("exclusiveMinimum", *field.above);
+  if (field.maximum) schema.set("maximum", *field.maximum);
+  if (field.choices.empty()) return;
+  Value names = Value::list();
+  for (const std::string& name : field.choices) names.push_back(name);
+  schema.set("enum", std::move(names));
+}
+
+}  // namespace
+
 Value schema_of(const Fields& fields) {
   Value properties = Value::map();
   Value required = Value::list();
   for (const Field& field : fields.list()) {
     Value schema = field.schema;
-    if (field.minimum) schema.set("minimum", *field.minimum);
-    if (field.above) schema.set("exclusiveMinimum", *field.above);
-    if (field.maximum) schema.set("maximum", *field.maximum);
-    if (!field.choices.empty()) {
-      Value names = Value::list();
-      for (const std::string& name : field.choices) names.push_back(name);
-      schema.set("enum", std::move(names));
-    }
+    constrain(schema, field);
     schema.set("description", field.sentence);
     properties.set(field.name, std::move(schema));
     if (field.required) required.push_back(field.name);
@@ -145,6 +161,16 @@ Value schema_of(const Fields& fields) {
   Value result(Value::Map{{"type", "object"}, {"properties", std::move(properties)}, {"additionalProperties", false}});
   if (required.size() > 0) result.set("required", std::move(required));
   return result;
+}
+
+const Value::List& list_of(const Value& value, const std::string& path) {
+  if (!value.is_list()) fail_at(value.place(), "Y12", fmt::format("{}: expected a list, found {}", path, value.described()));
+  return value.as_list();
+}
+
+const Value::Map& map_of(const Value& value, const std::string& path) {
+  if (!value.is_map()) fail_at(value.place(), "Y12", fmt::format("{}: expected a mapping, found {}", path, value.described()));
+  return value.as_map();
 }
 
 bool FieldType<bool>::read(const Value& value, const std::string& path) {

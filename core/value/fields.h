@@ -82,6 +82,8 @@ class Problems {
   void collect(const std::function<void()>& step);
   void add(Problem problem) { list_.push_back(std::move(problem)); }
   bool empty() const { return list_.empty(); }
+  /// As many as raise() tells: a reader of a hostile file need not look further.
+  bool full() const;
   const std::vector<Problem>& list() const { return list_; }
   /// Throws one Error with the first 20 when there are any.
   void raise() const;
@@ -109,6 +111,10 @@ T read_described(const Value& mapping, const std::string& path) {
 /// Joins with a dot: "train" and "epochs" to "train.epochs"; a list's index as "layers[3]".
 std::string join_path(const std::string& path, std::string_view key);
 std::string join_path(const std::string& path, size_t index);
+
+/// The parts of a list or a mapping; throws Y12 that names the member when the value is something else.
+const Value::List& list_of(const Value& value, const std::string& path);
+const Value::Map& map_of(const Value& value, const std::string& path);
 
 template <>
 struct FieldType<bool> {
@@ -162,7 +168,7 @@ struct FieldType<std::vector<T>> {
   static std::vector<T> read(const Value& value, const std::string& path) {
     std::vector<T> result;
     Problems problems;
-    const Value::List& list = value.as_list();
+    const Value::List& list = list_of(value, path);
     for (size_t i = 0; i < list.size(); ++i) problems.collect([&] { result.push_back(FieldType<T>::read(list[i], join_path(path, i))); });
     problems.raise();
     return result;
@@ -180,7 +186,7 @@ struct FieldType<std::map<std::string, T>> {
   static std::map<std::string, T> read(const Value& value, const std::string& path) {
     std::map<std::string, T> result;
     Problems problems;
-    for (const auto& [key, member] : value.as_map()) problems.collect([&] { result.emplace(key, FieldType<T>::read(member, join_path(path, key))); });
+    for (const auto& [key, member] : map_of(value, path)) problems.collect([&] { result.emplace(key, FieldType<T>::read(member, join_path(path, key))); });
     problems.raise();
     return result;
   }

@@ -20,8 +20,10 @@ std::string Place::excerpt() const {
     if (begin == std::string::npos) return {};
     ++begin;
   }
-  const std::string row = source->text.substr(begin, source->text.find('\n', begin) - begin);
+  std::string row = source->text.substr(begin, source->text.find('\n', begin) - begin);
   if (row.size() > 300) return {};
+  if (!row.empty() && row.back() == '\r') row.pop_back();
+  std::replace(row.begin(), row.end(), '\t', ' ');  // one column each, so that the caret fits
   std::string result = "  " + printable(row);
   if (column > 0) result += "\n  " + std::string(static_cast<size_t>(column - 1), ' ') + "^";
   return result;
@@ -111,10 +113,16 @@ std::string Value::described() const {
   switch (kind()) {
     case Kind::boolean: return as_boolean() ? "true" : "false";
     case Kind::integer: return fmt::format("{}", as_integer());
-    case Kind::real: return fmt::format("{}", as_number());
+    case Kind::real: return real_text(as_number());
     case Kind::string: return fmt::format("\"{}\"", printable(as_string().substr(0, 60)));
     default: return kind_name(kind());
   }
+}
+
+std::string real_text(double number) {
+  std::string text = fmt::format("{}", number);
+  if (text.find_first_not_of("-0123456789") == std::string::npos) text += ".0";
+  return text;
 }
 
 Problem problem_at(const Place& place, std::string code, std::string message) {

@@ -104,6 +104,9 @@ class Value {
   Place key_place_;
 };
 
+/// The shortest text that reads back as the same number and can't be taken for an integer: "0.1", "3.0", "1e-05", "nan", "-inf".
+std::string real_text(double number);
+
 /// A problem at a value's place, with its excerpt.
 Problem problem_at(const Place& place, std::string code, std::string message);
 [[noreturn]] void fail_at(const Place& place, std::string code, std::string message);
