@@ -5,6 +5,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "core/graph/graph.h"
@@ -35,7 +36,8 @@ class Layer {
 
   std::string name;
   bool trainable = true;
-  Value dtype;  ///< null: the model's policy; a name ("float32", "mixed_float16") or Keras's DTypePolicy mapping
+  Value dtype;   ///< null: the model's policy; a name ("float32", "mixed_float16") or Keras's DTypePolicy mapping
+  Value borrow;  ///< null, or {weight's name: "layer/weight" of another layer, ..., transposed: true}: weights that this layer uses and doesn't own
 };
 
 /// A layer's weight as it asks for it.
@@ -85,6 +87,8 @@ class LayerContext {
   Graph& graph() { return graph_; }
   const Settings& settings() const { return settings_; }
   bool training() const { return settings_.training; }
+  /// Training or inference for the calls that follow: Keras's `training` argument of a call. Gives what was in force.
+  bool set_training(bool training) { return std::exchange(settings_.training, training); }
   /// Path of the layer being called: "tower/hidden". Empty at the top.
   const std::string& path() const { return path_; }
 
@@ -93,7 +97,8 @@ class LayerContext {
   DType variable_dtype() const { return variable_dtype_; }
 
   /// The weight's value, cast to the compute dtype when it is trainable; made at the first call. Its path is path() + "/" + name. A name may hold
-  /// "/" (a cell's weight: "lstm_cell/kernel").
+  /// "/" (a cell's weight: "lstm_cell/kernel"). Where the layer being called borrows it (Layer::borrow), the owner's weight, transposed if so said:
+  /// Y36 when its shape is another.
   Symbol weight(const WeightSpec& spec);
   /// As it is stored, without a cast.
   Symbol stored_weight(const WeightSpec& spec);
