@@ -1,5 +1,6 @@
 #include "core/optimizer/optimizer.h"
 
+#include <algorithm>
 #include <array>
 
 #include <fmt/format.h>
@@ -57,6 +58,19 @@ struct Inert {
   }
 };
 
+/// Y39 for keys that this class does not have but another may.
+void check_keys(const Value& config, const Fields& fields, std::string_view type) {
+  std::vector<std::string> known = fields.names();
+  Problems problems;
+  for (const auto& [key, value] : config.as_map()) {
+    const auto is_key = [&, &name = key](const std::string& other) { return other == name; };
+    if (std::any_of(known.begin(), known.end(), is_key) || std::any_of(fields.ignored().begin(), fields.ignored().end(), is_key)) continue;
+    const Place& place = value.key_place().source ? value.key_place() : value.place();
+    problems.add(problem_at(place, "Y39", fmt::format("'{}' is not an option of {}{}; its options: {}", printable(key), type, did_you_mean(key, known), fmt::join(known, ", "))));
+  }
+  problems.raise();
+}
+
 }  // namespace
 
 void Optimizer::base_fields(Fields& fields) {
@@ -89,6 +103,7 @@ std::shared_ptr<const Optimizer> make_optimizer(const Value& value) {
     fields.ignore("jit_compile");
     fields.ignore("is_legacy_optimizer");
     fields.ignore("decay");
+    check_keys(config.config, fields, entry.type);
     read_fields(config.config, fields, fmt::format("optimizer ({})", entry.type));
     if (const Value* decay = config.config.find("decay"); decay && decay->is_number() && decay->as_number() != 0) {
       fail_at(decay->place(), "Y13", "optimizer: 'decay' of Keras's legacy optimizers: use learning_rate: {type: InverseTimeDecay, ...} there and convert");

@@ -41,7 +41,7 @@ class Program {
   const TracedStep& step(size_t part) const { return *parts_[part].step; }
   const ReplicaContext& context(size_t part) const { return parts_[part].context; }
   size_t parts() const { return parts_.size(); }
-  size_t arena_bytes() const { return arena_.elements() > 0 ? arena_.type().bytes() : 0; }
+  size_t arena_bytes() const { return arena_.type().bytes(); }
 
   /// "dense_1: matmul float32 (64, 784)", in order: for reports.
   std::vector<std::string> listing() const;

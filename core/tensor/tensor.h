@@ -43,6 +43,8 @@ class Tensor {
     return tensor;
   }
 
+  /// False for one without values, as Tensor() makes.
+  bool valid() const { return data_ != nullptr; }
   const TensorType& type() const { return type_; }
   const Shape& shape() const { return type_.shape; }
   DType dtype() const { return type_.dtype; }

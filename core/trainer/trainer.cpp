@@ -263,7 +263,8 @@ void Trainer::scatter_slots(const std::vector<std::vector<Tensor>>& slots) {
       const auto width = static_cast<int64_t>(size_of(group.dtype));
       for (const MirroredState::Segment& segment : group.segments) {
         const Tensor& value = slots[s][segment.variable];
-        if (segment.offset >= group.trainable_elements || value.elements() != segment.count || value.dtype() != group.dtype) continue;
+        if (segment.offset >= group.trainable_elements || !value.valid()) continue;
+        if (value.elements() != segment.count || value.dtype() != group.dtype) throw Error("X07", state_.variables()[segment.variable].path, "a slot of another size than its variable");
         const int64_t begin = std::max(slice.begin, segment.offset);
         const int64_t end = std::min(slice.end, segment.offset + segment.count);
         if (begin >= end) continue;
