@@ -127,7 +127,9 @@ void read_fields(const Value& mapping, Fields& fields, const std::string& path) 
 
 Value write_fields(const Fields& fields) {
   Value mapping = Value::map();
-  for (const Field& field : fields.list()) mapping.set(field.name, field.write());
+  for (const Field& field : fields.list()) {
+    if (field.write) mapping.set(field.name, field.write());
+  }
   return mapping;
 }
 

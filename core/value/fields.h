@@ -29,7 +29,7 @@ struct Field {
   std::string sentence;  ///< what it means, for the help and reference.yaml
   bool required = false;
   std::function<void(const Value&, const std::string& path)> read;  ///< into the member; throws Error
-  std::function<Value()> write;                                     ///< from the member
+  std::function<Value()> write;                                     ///< from the member; null for a key that is read but never written
   Value schema;                                                     ///< JSON schema of the value, without bounds
   std::optional<double> minimum;                                    ///< inclusive
   std::optional<double> above;                                      ///< exclusive
