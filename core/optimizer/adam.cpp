@@ -73,8 +73,8 @@ class Adam final : public Optimizer {
       element.velocities = static_cast<T*>(run.slots[1]);
       element.velocity_hats = amsgrad ? static_cast<T*>(run.slots[2]) : nullptr;
       element.rule = rule;
-      element.rest_1 = 1 - static_cast<float>(beta_1_);
-      element.rest_2 = 1 - static_cast<float>(beta_2_);
+      element.rest_1 = static_cast<float>(1 - beta_1_);
+      element.rest_2 = static_cast<float>(1 - beta_2_);
       element.alpha = alpha;
       element.epsilon = static_cast<float>(epsilon_);
       launch_elements(run.count, element);
