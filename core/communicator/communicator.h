@@ -21,13 +21,14 @@ class Reducer {
  public:
   virtual ~Reducer() = default;
 
-  /// Where local replica i (0 for the first that this rank hosts) leaves what is to be summed: `elements` values, read by other ranks in place.
+  /// Where local replica i (0 for the first that this rank hosts) leaves what is to be summed: `elements` values, read by other ranks in place. The same
+  /// place for ever, 64-byte aligned, zero at first; reduce_scatter and all_gather leave anything in it.
   virtual std::span<std::byte> contribution(int local_replica) = 0;
   /// The elements that `rank` owns. Slices tile [0, elements) in rank order; inner ends are multiples of slice_block. The last ones may be empty.
   virtual Range slice(int rank) const = 0;
   /// Waits until no rank reads this rank's contributions of the step before. Call before the first write of a step.
   virtual void begin() = 0;
-  /// Gives the sums of this rank's slice, in runs of at most slice_block elements, in order: take(first element, values).
+  /// Gives the sums of this rank's slice, in runs of slice_block elements (the last may be shorter), in order: take(first element, values).
   using Take = std::function<void(int64_t first, std::span<const std::byte> sums)>;
   virtual void reduce_scatter(const Take& take) = 0;
   /// `full` holds this rank's slice in place; afterwards it holds every rank's.
@@ -41,7 +42,7 @@ constexpr int64_t slice_block = 4096;
 class ReplicaSum {
  public:
   virtual ~ReplicaSum() = default;
-  /// Where local replica i leaves its values before run().
+  /// Where local replica i leaves its values before run(). The same place for ever; run() leaves it as it is.
   virtual std::span<std::byte> contribution(int local_replica) = 0;
   /// The sums in tree order, the same bytes on every rank; valid until the next run().
   virtual std::span<const std::byte> run() = 0;
@@ -59,19 +60,25 @@ class Communicator {
   virtual const std::vector<std::string>& hosts() const = 0;
 
   virtual void barrier(std::string_view operation) = 0;
+  /// As many bytes on every rank.
   virtual void broadcast(std::span<std::byte> bytes, int root, std::string_view operation) = 0;
   /// Every rank's text, in rank order. Lengths may differ. For set-up, not for steps.
   virtual std::vector<std::string> all_gather(std::string_view text, std::string_view operation) = 0;
   /// The texts of all ranks on rank 0; elsewhere empty. For large pieces (slots of an optimizer).
   virtual std::vector<std::string> gather(std::string_view text, std::string_view operation) = 0;
 
+  /// Both add float32, float64, int64 and uint64; X01 for others. `replicas.ranks` is size().
   virtual std::unique_ptr<Reducer> make_reducer(DType dtype, int64_t elements, const Replicas& replicas) = 0;
   virtual std::unique_ptr<ReplicaSum> make_replica_sum(DType dtype, int64_t elements, const Replicas& replicas) = 0;
 
   /// Tells the others that this rank failed: their waits end with the same problems. Never throws, never waits.
   virtual void report_failure(const Error& error) noexcept = 0;
-  /// Seconds that a wait may last.
+  /// Throws when another rank has failed; for a rank that computes for long without a wait.
+  virtual void check() = 0;
+  /// Seconds that a wait may last; 60 at first.
   virtual void set_limit(double seconds) = 0;
+  /// The step that messages name from now on; 0, as at first, names none.
+  virtual void set_step(int64_t step) = 0;
 };
 
 /// Runs `step` on rank 0 and gives its bytes to all. A failure of rank 0 is everyone's: every rank throws the same Error.
@@ -90,7 +97,8 @@ std::unique_ptr<Communicator> make_single_communicator();
 /// True when a launcher (mpirun, srun) started this process as one of several or as the only one of a job: its environment says so.
 bool started_by_launcher();
 
-/// MPI_Init to MPI_Finalize. Only under a launcher.
+/// MPI_Init to MPI_Finalize. Only under a launcher, once a process. The process is killed when its launcher dies. Throws L43 when MPI can't start.
+/// A rank whose peers may be dead leaves by _exit instead of through the destructor: MPI_Finalize waits for all.
 class MpiSession {
  public:
   MpiSession();
