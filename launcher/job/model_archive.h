@@ -1,0 +1,27 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "core/optimizer/optimizer.h"
+#include "core/tensor/tensor.h"
+#include "io/keras/writer.h"
+#include "launcher/job/blueprint.h"
+
+namespace lockstep {
+
+/// The optimizer's part of a .keras file.
+struct ArchiveOptimizer {
+  const Optimizer* optimizer = nullptr;
+  int64_t iterations = 0;
+  std::vector<std::vector<Tensor>> slots;  ///< [slot][variable in state order]
+};
+
+/// What a .keras file of this model holds: config.json, each object with its variables, the optimizer where Keras keeps it. `values` in state order.
+/// `config` is made once (to_keras_config), since it never changes.
+KerasArchive archive_of(const Blueprint& blueprint, const Value& config, const std::vector<Tensor>& values, const ArchiveOptimizer& optimizer);
+
+/// Keras's compile_config of a job: {optimizer, loss, loss_weights, metrics, ...}.
+Value compile_config_of(const Optimizer& optimizer, const Value& losses);
+
+}  // namespace lockstep
