@@ -67,7 +67,7 @@ void run_product(const KernelArguments& arguments, const Product& shape, const S
 std::string text_of_matrix(const Shape& shape, bool transposed) { return text_of(shape) + (transposed ? " transposed" : ""); }
 
 /// A matrix of rows: all leading axes as one.
-Symbol as_rows(Symbol x) { return reshape(x, {product(x.shape(), 0, x.shape().size() - 1), x.last()}); }
+Symbol as_rows(Symbol x) { return x.shape().size() == 2 ? x : reshape(x, {product(x.shape(), 0, x.shape().size() - 1), x.last()}); }
 
 Symbol one_matmul(Symbol a, Symbol b, bool transpose_a, bool transpose_b) { return add_node(std::make_shared<MatmulOp>(transpose_a, transpose_b), {a, b}); }
 
@@ -98,6 +98,7 @@ std::vector<Symbol> MatmulOp::gradient(const NodeView& node, std::span<const Sym
   const Symbol b = node.inputs[1];
   const Symbol to_a = transpose_a ? matmul(b, dy[0], transpose_b, true) : matmul(dy[0], b, false, !transpose_b);
   const Symbol to_b = transpose_b ? matmul(dy[0], a, true, transpose_a) : matmul(a, dy[0], !transpose_a, false);
+  if (a.shape().size() == 2 && b.shape().size() == 2) return {to_a, to_b};
   return {sum_to(to_a, a.shape()), sum_to(to_b, b.shape())};
 }
 
@@ -153,7 +154,7 @@ std::vector<Symbol> DenseOp::gradient(const NodeView& node, std::span<const Symb
   std::vector<Symbol> results;
   results.push_back(dense(dy, kernel, Symbol(), !kernel_transposed));
   results.push_back(kernel_transposed ? one_matmul(dy_rows, rows, true, false) : one_matmul(rows, dy_rows, true, false));
-  if (node.inputs.size() > 2) results.push_back(reshape(sum(dy_rows, {0}), node.inputs[2].shape()));
+  if (node.inputs.size() > 2) results.push_back(sum(dy_rows, {0}));
   return results;
 }
 

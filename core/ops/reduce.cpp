@@ -101,7 +101,9 @@ void run_rows(const KernelArguments& arguments, Span3 shape, double scale) {
 
 template <class T, class Reducer>
 void run(const KernelArguments& arguments, Span3 shape, double scale) {
-  if (shape.inner == 1) {
+  if (shape.reduced == 1) {
+    copy_bytes(arguments, arguments.inputs[0], arguments.outputs[0], static_cast<size_t>(shape.outer * shape.inner) * sizeof(T));
+  } else if (shape.inner == 1) {
     run_rows<T, Reducer>(arguments, shape, scale);
   } else {
     run_columns<T, Reducer>(arguments, shape, scale);
@@ -152,6 +154,8 @@ class ReduceOp final : public Op {
       }
     });
   }
+  // Of equal size only where each element is a result.
+  bool may_overwrite(size_t) const override { return true; }
 
  private:
   Kind kind_;
@@ -178,8 +182,33 @@ Symbol reduce(Kind kind, Symbol x, std::vector<int64_t> axes, bool keepdims) {
     x = add_node(std::make_shared<ReduceOp>(kind, static_cast<size_t>(axes[begin]), static_cast<size_t>(axes[end - 1]) + 1), {x});
     end = begin;
   }
-  return reshape(x, std::move(result));
+  return keepdims || axes.empty() ? x : reshape(x, std::move(result));
 }
+
+/// The sum of all rows as one row, or the rows as they are: as many as `rows` says. One node either way, since a replica with one row must run the
+/// same nodes as one with many.
+class RowsToOp final : public Op {
+ public:
+  explicit RowsToOp(int64_t rows) : rows_(rows) {}
+  std::string_view name() const override { return "rows_to"; }
+  std::vector<TensorType> infer(std::span<const TensorType> inputs) const override {
+    expect_floating(name(), inputs[0]);
+    TensorType result = inputs[0];
+    result.shape[0] = rows_;
+    return {result};
+  }
+  std::vector<Symbol> gradient(const NodeView& node, std::span<const Symbol> dy) const override { return {broadcast_to(dy[0], node.inputs[0].shape())}; }
+  std::unique_ptr<Kernel> kernel(const NodeTypes& types) const override {
+    const Shape& x = types.inputs[0].shape;
+    const bool as_they_are = x[0] == rows_;
+    const Span3 shape{1, as_they_are ? 1 : x[0], product(x, as_they_are ? 0 : 1, x.size())};
+    return floating_kernel(types.inputs[0].dtype, [shape]<class T>(Tag<T>, const KernelArguments& arguments) { run<T, SumOf>(arguments, shape, 1); });
+  }
+  bool may_overwrite(size_t) const override { return true; }
+
+ private:
+  int64_t rows_;
+};
 
 template <class T>
 void run_argmax(const KernelArguments& arguments, int64_t rows, int64_t size) {
@@ -231,15 +260,16 @@ Symbol argmax(Symbol x, int64_t axis) {
 }
 
 Symbol sum_to(Symbol x, Shape shape) {
-  if (x.shape() == shape) return x;
-  const Shape& wide = x.shape();
+  const Shape wide = x.shape();
   if (shape.size() > wide.size() || broadcast_shape("sum_to", wide, shape) != wide) throw shape_error("sum_to", fmt::format("{} does not stretch to {}", text_of(shape), text_of(wide)));
+  const size_t added = wide.size() - shape.size();
   std::vector<int64_t> axes;
   for (size_t i = 0; i < wide.size(); ++i) {
-    const size_t added = wide.size() - shape.size();
-    if (i < added || (shape[i - added] == 1 && wide[i] != 1)) axes.push_back(static_cast<int64_t>(i));
+    if (i < added || (i > 0 && shape[i - added] == 1 && wide[i] != 1)) axes.push_back(static_cast<int64_t>(i));
   }
-  return reshape(axes.empty() ? x : sum(x, axes, true), std::move(shape));
+  if (!axes.empty()) x = sum(x, axes, true);
+  if (added > 0) return reshape(x, std::move(shape));
+  return shape.empty() ? x : add_node(std::make_shared<RowsToOp>(shape[0]), {x});
 }
 
 }  // namespace lockstep::ops

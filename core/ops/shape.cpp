@@ -88,9 +88,13 @@ class BroadcastOp final : public Op {
   }
   std::vector<Symbol> gradient(const NodeView& node, std::span<const Symbol> dy) const override { return {sum_to(dy[0], node.inputs[0].shape())}; }
   std::unique_ptr<Kernel> kernel(const NodeTypes& types) const override {
+    if (types.inputs[0].elements() == types.outputs[0].elements()) {
+      return make_kernel([bytes = types.inputs[0].bytes()](const KernelArguments& arguments) { copy_bytes(arguments, arguments.inputs[0], arguments.outputs[0], bytes); });
+    }
     const StridedLoop<2> loop = strided_loop<2>(name(), shape_, {broadcast_strides(types.inputs[0].shape, shape_), row_major_strides(shape_)});
     return moving_kernel(types.inputs[0].dtype, [loop]<class T>(Tag<T>, const KernelArguments& arguments) { strided_copy<T>(arguments, loop, input_of<T>(arguments, 0), output_of<T>(arguments)); });
   }
+  bool may_overwrite(size_t) const override { return true; }
 
  private:
   Shape shape_;
@@ -98,14 +102,15 @@ class BroadcastOp final : public Op {
 
 }  // namespace
 
-Symbol reshape(Symbol x, Shape shape) { return x.shape() == shape ? x : add_node(std::make_shared<ReshapeOp>(std::move(shape)), {x}); }
+// No shortcut where the shapes are equal: they may be so for one count of rows alone, and all replicas run the same nodes.
+Symbol reshape(Symbol x, Shape shape) { return add_node(std::make_shared<ReshapeOp>(std::move(shape)), {x}); }
 
 Symbol transpose(Symbol x, std::vector<int64_t> axes) {
   for (int64_t& axis : axes) axis = axis_of("transpose", axis, x.shape());
   return add_node(std::make_shared<TransposeOp>(std::move(axes)), {x});
 }
 
-Symbol broadcast_to(Symbol x, Shape shape) { return x.shape() == shape ? x : add_node(std::make_shared<BroadcastOp>(std::move(shape)), {x}); }
+Symbol broadcast_to(Symbol x, Shape shape) { return add_node(std::make_shared<BroadcastOp>(std::move(shape)), {x}); }
 
 Symbol expand_dims(Symbol x, int64_t axis) {
   Shape shape = x.shape();
