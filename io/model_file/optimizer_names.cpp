@@ -90,6 +90,8 @@ std::string optimizer_class(std::string_view name) {
 
 SlotName read_slot_name(std::string_view name, std::string_view class_name) {
   if (name.ends_with(":0")) name.remove_suffix(2);
+  // Keras 2.2 and older.
+  if (name.starts_with("training/")) name.remove_prefix(9);
   const size_t first = name.find('/');
   if (first == std::string_view::npos) return {};
   const std::string_view rest = name.substr(first + 1);

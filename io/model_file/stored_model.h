@@ -21,7 +21,8 @@ enum class NamingRule {
 
 /// One tensor of a file, not yet read.
 /// Under NamingRule::names `layer` + "/" + `variable` is the variable's full name, which in Keras 3 may begin with the model's ("retrieval/hidden/kernel");
-/// where the file doesn't tell where the layer's name ends, it ends at the last '/'.
+/// where the file doesn't tell where the layer's name ends, it ends at the last '/'. Under object_path `layer` has the names of the objects on the way
+/// ("mid/dense", "lstm/lstm_cell"), empty in Keras 2, and `variable` is empty. Under layer_order a nested model is one layer and `variable` a path below it.
 struct StoredTensor {
   std::string source;             ///< where it is, unique in the file: "/model_weights/hidden/hidden/kernel:0"
   TensorType type;                ///< as stored; bfloat16 in opaque bytes is bf16
