@@ -93,6 +93,21 @@ void collect(Range node, Range run, std::vector<Range>& found) {
   collect({middle, node.end}, run, found);
 }
 
+/// The index of `node` among `inputs`, or -1.
+int find_input(Range node, const std::vector<Range>& inputs) {
+  const auto found = std::find(inputs.begin(), inputs.end(), node);
+  return found == inputs.end() ? -1 : static_cast<int>(found - inputs.begin());
+}
+
+void append_postfix(Range node, const std::vector<Range>& inputs, std::vector<int>& code) {
+  const int input = find_input(node, inputs);
+  if (input >= 0) return code.push_back(input);
+  const int64_t middle = tree_middle(node);
+  append_postfix({node.begin, middle}, inputs, code);
+  append_postfix({middle, node.end}, inputs, code);
+  code.push_back(-1);
+}
+
 }  // namespace
 
 int64_t tree_middle(Range node) {
@@ -112,6 +127,12 @@ void check_tree_adds(DType dtype) {
   throw Error("X01", "", fmt::format("replicas are summed in float32, float64, int64 or uint64; found {}", name_of(dtype)));
 }
 
+std::vector<int> postfix_of(Range node, const std::vector<Range>& inputs) {
+  std::vector<int> code;
+  append_postfix(node, inputs, code);
+  return code;
+}
+
 TreeSum::TreeSum(DType dtype, Range node, const std::vector<Range>& inputs) : dtype_(dtype), element_(size_of(dtype)), inputs_(inputs) {
   check_tree_adds(dtype);
   if (inputs_.size() > 1) plan(node, 0);
@@ -120,12 +141,7 @@ TreeSum::TreeSum(DType dtype, Range node, const std::vector<Range>& inputs) : dt
   scratch_.resize(static_cast<size_t>(depth) * chunk * element_);
 }
 
-bool TreeSum::is_input(Range node) const { return input_of(node) >= 0; }
-
-int TreeSum::input_of(Range node) const {
-  const auto found = std::find(inputs_.begin(), inputs_.end(), node);
-  return found == inputs_.end() ? -1 : static_cast<int>(found - inputs_.begin());
-}
+int TreeSum::input_of(Range node) const { return find_input(node, inputs_); }
 
 /// Steps that leave the sum over `node` in an input or in scratch[scratch]; scratches above are free. Gives the source to read it from.
 int TreeSum::plan(Range node, int scratch) {

@@ -19,6 +19,9 @@ std::vector<Range> subtrees_inside(int count, Range run);
 /// Throws X01 unless TreeSum adds the dtype: float32, float64, int64, uint64. Integers wrap.
 void check_tree_adds(DType dtype);
 
+/// The sum over the subtree `node` in postfix, for machines with a stack: i pushes input i, -1 adds the upper two. Inputs as for TreeSum.
+std::vector<int> postfix_of(Range node, const std::vector<Range>& inputs);
+
 /// Adds one subtree from parts of it. The order is worked out once; run() allocates nothing.
 class TreeSum {
  public:
@@ -39,8 +42,8 @@ class TreeSum {
   };
 
   int plan(Range node, int scratch);
-  bool is_input(Range node) const;
   int input_of(Range node) const;
+  bool is_input(Range node) const { return input_of(node) >= 0; }
 
   DType dtype_;
   size_t element_;

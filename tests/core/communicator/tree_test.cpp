@@ -59,6 +59,11 @@ TEST(Tree, AddsInItsOwnOrderFromLeavesAndFromSubtrees) {
   }
 }
 
+TEST(Tree, IsWrittenInPostfixForDevices) {
+  EXPECT_EQ(postfix_of({0, 1}, {{0, 1}}), (std::vector<int>{0}));
+  EXPECT_EQ(postfix_of({0, 5}, {{0, 1}, {1, 2}, {2, 4}, {4, 5}}), (std::vector<int>{0, 1, -1, 2, -1, 3, -1}));
+}
+
 TEST(Tree, RefusesDTypesThatItDoesNotAdd) {
   try {
     TreeSum(DType::f16, {0, 1}, {{0, 1}});
