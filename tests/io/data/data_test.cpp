@@ -40,6 +40,15 @@ TEST_F(Data, ReadsPackedImagesAndLabelsFromIdx) {
   EXPECT_TRUE(data.notes.empty());
 }
 
+// Python's gzip.compress(header + 31 * b"\x07" + b"\x09", 9, mtime=0).
+TEST_F(Data, ReadsWhatGzipCompressed) {
+  const std::string packed("\x1f\x8b\x08\x00\x00\x00\x00\x00\x02\x03\x63\x60\xe0\x60\x66\x60\x60\x60\x02\x62\x16\x10\x66\xc7\x0f\x38\x01\x0b\x73\x40\x66\x30\x00\x00\x00", 35);
+  const OpenedData data = open_data(map({{"inputs", written("x.gz", packed)}}), "data.train", model_of({{"x", {4, 4}, DType::u8}}), 0);
+  std::vector<uint8_t> expected(32, 7);
+  expected.back() = 9;
+  EXPECT_EQ(all_of<uint8_t>(*data.rows, 0), expected);
+}
+
 // Above 1 MiB the values are unpacked beside the caller.
 TEST_F(Data, UnpacksLargeIdxFilesWhileOthersWork) {
   constexpr uint32_t rows = 1 << 19;

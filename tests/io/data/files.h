@@ -1,7 +1,6 @@
 #pragma once
 
 #include <unistd.h>
-#include <zlib.h>
 
 #include <cmath>
 #include <cstddef>
@@ -57,18 +56,26 @@ inline std::string counting(size_t count) {
   return bytes;
 }
 
+/// A .gz file whose blocks are stored, not compressed (RFC 1951, 3.2.4; RFC 1952).
 inline std::string gzipped(const std::string& bytes) {
-  z_stream stream{};
-  deflateInit2(&stream, 6, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY);
-  std::string packed(deflateBound(&stream, bytes.size()), '\0');
-  stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(bytes.data()));
-  stream.avail_in = static_cast<uInt>(bytes.size());
-  stream.next_out = reinterpret_cast<Bytef*>(packed.data());
-  stream.avail_out = static_cast<uInt>(packed.size());
-  deflate(&stream, Z_FINISH);
-  packed.resize(stream.total_out);
-  deflateEnd(&stream);
-  return packed;
+  const auto little_endian = [](uint32_t value, int count) {
+    std::string text;
+    for (int i = 0; i < count; ++i) text += static_cast<char>(value >> (8 * i));
+    return text;
+  };
+  uint32_t crc = 0xffffffff;
+  for (const char c : bytes) {
+    crc ^= static_cast<uint8_t>(c);
+    for (int bit = 0; bit < 8; ++bit) crc = crc >> 1 ^ (crc & 1 ? 0xEDB88320u : 0);
+  }
+  std::string packed("\x1f\x8b\x08\0\0\0\0\0\0\x03", 10);
+  constexpr size_t longest = 0xffff;
+  for (size_t at = 0; at == 0 || at < bytes.size(); at += longest) {
+    const std::string block = bytes.substr(at, longest);
+    const auto size = static_cast<uint32_t>(block.size());
+    packed += std::string(1, at + longest >= bytes.size() ? '\1' : '\0') + little_endian(size, 2) + little_endian(~size, 2) + block;
+  }
+  return packed + little_endian(~crc, 4) + little_endian(static_cast<uint32_t>(bytes.size()), 4);
 }
 
 inline Value map(Value::Map members) { return Value(std::move(members)); }
