@@ -38,7 +38,9 @@ std::string shape_hint(const Shape& row, const Shape& expected) {
 template <class T>
 bool all_finite(std::span<const std::byte> bytes) {
   using Bits = std::conditional_t<sizeof(T) == 2, uint16_t, std::conditional_t<sizeof(T) == 4, uint32_t, uint64_t>>;
-  const Bits exponent = std::is_same_v<T, Float16> ? Bits{0x7c00} : std::is_same_v<T, BFloat16> ? Bits{0x7f80} : sizeof(T) == 4 ? static_cast<Bits>(0x7f800000u) : static_cast<Bits>(0x7ff0000000000000u);
+  const Bits exponent = std::is_same_v<T, Float16> ? Bits{0x7c00} : std::is_same_v<T, BFloat16> ? Bits{0x7f80}
+                                                                : sizeof(T) == 4                ? static_cast<Bits>(0x7f800000u)
+                                                                                                : static_cast<Bits>(0x7ff0000000000000u);
   const Bits* values = reinterpret_cast<const Bits*>(bytes.data());
   Bits found = 0;
   for (size_t i = 0; i < bytes.size() / sizeof(T); ++i) found |= static_cast<Bits>((values[i] & exponent) == exponent);

@@ -21,7 +21,7 @@ struct BoundColumn {
 };
 
 /// How a dtype that differs from the model's can be put right; it ends the message of D17.
-enum class CastHint { cast_key,   ///< the job has `cast`
+enum class CastHint { cast_key,    ///< the job has `cast`
                       store_it };  ///< nothing but other data
 
 /// An array as an input of the model. `name` is for notes: "data.train.inputs.x". Throws D12, D17.

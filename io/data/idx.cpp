@@ -26,13 +26,20 @@ constexpr size_t unpacked_at_once = size_t{1} << 20;
 
 std::optional<DType> element_type(std::byte code) {
   switch (static_cast<int>(code)) {
-    case 0x08: return DType::u8;
-    case 0x09: return DType::i8;
-    case 0x0B: return DType::i16;
-    case 0x0C: return DType::i32;
-    case 0x0D: return DType::f32;
-    case 0x0E: return DType::f64;
-    default: return std::nullopt;
+    case 0x08:
+      return DType::u8;
+    case 0x09:
+      return DType::i8;
+    case 0x0B:
+      return DType::i16;
+    case 0x0C:
+      return DType::i32;
+    case 0x0D:
+      return DType::f32;
+    case 0x0E:
+      return DType::f64;
+    default:
+      return std::nullopt;
   }
 }
 

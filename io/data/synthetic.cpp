@@ -34,8 +34,8 @@ enum class Distribution { constant,
 
 struct Recipe {
   Distribution distribution = Distribution::constant;
-  double low = 0;  ///< the constant; the mean
-  double high = 1; ///< the standard deviation
+  double low = 0;   ///< the constant; the mean
+  double high = 1;  ///< the standard deviation
 };
 
 class SyntheticArray : public RowArray {
@@ -56,10 +56,14 @@ class SyntheticArray : public RowArray {
   template <class T>
   T value_at(uint64_t row, uint64_t element) const {
     switch (recipe_.distribution) {
-      case Distribution::constant: return static_cast<T>(recipe_.low);
-      case Distribution::integer: return static_cast<T>(integer_at(key_, row, element, static_cast<int64_t>(recipe_.low), static_cast<int64_t>(recipe_.high)));
-      case Distribution::uniform: return static_cast<T>(recipe_.low + (recipe_.high - recipe_.low) * uniform_f64_at(key_, row, element));
-      case Distribution::normal: return static_cast<T>(recipe_.low + recipe_.high * normal_at(key_, row, element));
+      case Distribution::constant:
+        return static_cast<T>(recipe_.low);
+      case Distribution::integer:
+        return static_cast<T>(integer_at(key_, row, element, static_cast<int64_t>(recipe_.low), static_cast<int64_t>(recipe_.high)));
+      case Distribution::uniform:
+        return static_cast<T>(recipe_.low + (recipe_.high - recipe_.low) * uniform_f64_at(key_, row, element));
+      case Distribution::normal:
+        return static_cast<T>(recipe_.low + recipe_.high * normal_at(key_, row, element));
     }
     return T{};
   }

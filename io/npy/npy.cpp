@@ -126,7 +126,9 @@ class HeaderText {
 };
 
 std::string code_of(DType dtype) {
-  const char kind = dtype == DType::boolean ? 'b' : is_floating(dtype) ? 'f' : dtype >= DType::i8 ? 'i' : 'u';
+  const char kind = dtype == DType::boolean ? 'b' : is_floating(dtype) ? 'f'
+                                                : dtype >= DType::i8   ? 'i'
+                                                                       : 'u';
   return fmt::format("{}{}{}", size_of(dtype) == 1 ? '|' : '<', kind, size_of(dtype));
 }
 
