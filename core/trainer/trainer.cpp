@@ -43,6 +43,8 @@ Trainer::Trainer(Communicator& communicator, Options options, TraceStep trace, M
   }
 }
 
+Trainer::~Trainer() = default;
+
 namespace {
 
 /// Index of the first element that is infinite or not a number, or -1. Looks at exponents as integers, so that the loop vectorises.

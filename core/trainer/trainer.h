@@ -42,6 +42,7 @@ class Trainer {
   };
   /// `trace` is called for each shape of step when it first comes. All arguments outlive the trainer.
   Trainer(Communicator& communicator, Options options, TraceStep trace, MirroredState& state, const Optimizer& optimizer);
+  ~Trainer();
 
   /// Compiles the program for a global batch of so many rows, so that the first step replays.
   void prepare(int64_t global_rows);

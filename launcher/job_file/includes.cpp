@@ -43,7 +43,8 @@ class Includes {
     expand_variables(own, problems_);
     Value merged = Value::map();
     if (const Value* list = own.find("include")) {
-      const Value::List entries = list->is_string() ? Value::List{*list} : list->is_null() ? Value::List{} : list_of(*list, "include");
+      const Value::List entries = list->is_string() ? Value::List{*list} : list->is_null() ? Value::List{}
+                                                                                           : list_of(*list, "include");
       for (size_t i = 0; i < entries.size(); ++i) merge(merged, read_included(entries[i], join_path("include", i)));
     }
     own.erase("include");

@@ -10,13 +10,18 @@
 namespace lockstep {
 namespace {
 
-/// Every key of a job with the sections that have it; the top is the empty path.
-using Owners = std::map<std::string, std::vector<std::string>, std::less<>>;
+/// A section that has a key, and what may stand there; the top is the empty path.
+struct Owner {
+  std::string section;
+  const Value* schema;
+};
+using Owners = std::map<std::string, std::vector<Owner>, std::less<>>;
 
 void collect_owners(const Value& schema, const std::string& path, Owners& owners) {
   for (const std::string& key : members_of(schema)) {
-    owners[key].push_back(path);
-    collect_owners(*member_schema(schema, key), join_path(path, key), owners);
+    const Value* member = member_schema(schema, key);
+    owners[key].push_back({path, member});
+    collect_owners(*member, join_path(path, key), owners);
   }
 }
 
@@ -26,9 +31,21 @@ void refuse_batch_size(const Value& value, Problems& problems) {
   problems.add(problem_at(key_place_of(value), "Y10", "'batch_size' is not a key of jobs: write global_batch (rows of one weight update, all replicas together)"));
 }
 
-std::string belongs(const std::string& key, const std::vector<std::string>& sections, const std::string& path) {
+/// Whether a value is one of the few that a section takes, where it takes only these.
+bool may_take(const Owner& owner, const Value& value) {
+  const Value* choices = owner.schema->find("enum");
+  if (!choices) return true;
+  const Value::List& list = choices->as_list();
+  return std::find(list.begin(), list.end(), value) != list.end();
+}
+
+std::string belongs(const std::string& key, const Value& value, const std::vector<Owner>& owners, const std::string& path) {
+  const bool some_may = std::any_of(owners.begin(), owners.end(), [&](const Owner& owner) { return may_take(owner, value); });
   std::string where;
-  for (const std::string& section : sections) where += (where.empty() ? "" : " or ") + (section.empty() ? "at the top" : fmt::format("under '{}'", section));
+  for (const Owner& owner : owners) {
+    if (some_may && !may_take(owner, value)) continue;
+    where += (where.empty() ? "" : " or ") + (owner.section.empty() ? "at the top" : fmt::format("under '{}'", owner.section));
+  }
   return fmt::format("'{}' belongs {}, not {}", printable(key), where, path.empty() ? "at the top" : fmt::format("under '{}'", path));
 }
 
@@ -62,7 +79,7 @@ void check(Value& value, const Value& schema, const std::string& path, const Own
     if (key == "batch_size") {
       refuse_batch_size(member, problems);
     } else if (const auto found = owners.find(key); found != owners.end() && nearest(key, names).empty()) {
-      problems.add(problem_at(key_place_of(member), "Y10", belongs(key, found->second, path)));
+      problems.add(problem_at(key_place_of(member), "Y10", belongs(key, member, found->second, path)));
     } else {
       continue;  // left for the reader of the section
     }

@@ -64,7 +64,9 @@ std::string walked(const std::vector<Step>& steps, size_t count) {
 /// Walks a tree along a path, and the schema with it as far as that names keys.
 class Walk {
  public:
-  enum class Missing { refuse, make_known, make_any };
+  enum class Missing { refuse,
+                       make_known,
+                       make_any };
 
   Walk(Value& tree, const Value& schema, const std::vector<Step>& steps, const Place& place) : at_(&tree), schema_(&schema), steps_(steps), place_(place) {}
 
@@ -111,7 +113,8 @@ class Walk {
         for (const auto& member : at_->as_map()) names.push_back(member.first);
       }
       const std::string hint = did_you_mean(key, names);
-      refuse(i + 1, !hint.empty() ? hint : any && missing == Missing::make_known ? fmt::format("; +{}=... adds it", walked(steps_, steps_.size())) : "");
+      refuse(i + 1, !hint.empty() ? hint : any && missing == Missing::make_known ? fmt::format("; +{}=... adds it", walked(steps_, steps_.size()))
+                                                                                 : "");
     }
     at_ = next ? next : &at_->set(key, Value().with_key_place(place_).with_place(place_));
     schema_ = known;

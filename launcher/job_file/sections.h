@@ -56,7 +56,10 @@ struct DataSection {
 
 /// `train.loss_scale`: what the loss is multiplied by before it is differentiated.
 struct LossScale {
-  enum class Kind { automatic, none, dynamic, fixed };
+  enum class Kind { automatic,
+                    none,
+                    dynamic,
+                    fixed };
   Kind kind = Kind::automatic;
   double scale = 1;  ///< where fixed
 };
