@@ -63,7 +63,9 @@ bool same_file(int file, const std::string& path) {
   return fstat(file, &open_one) == 0 && stat(path.c_str(), &named) == 0 && open_one.st_ino == named.st_ino && open_one.st_dev == named.st_dev;
 }
 
-enum class FileLock { ours, theirs, unsupported };
+enum class FileLock { ours,
+                      theirs,
+                      unsupported };
 
 FileLock try_lock(int file) {
   if (flock(file, LOCK_EX | LOCK_NB) == 0) return FileLock::ours;

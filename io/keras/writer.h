@@ -23,9 +23,9 @@ struct KerasObject {
 
 /// What a .keras file holds.
 struct KerasArchive {
-  Value config;                                             ///< all of config.json: {module, class_name, config, ..., compile_config}
+  Value config;  ///< all of config.json: {module, class_name, config, ..., compile_config}
   std::string keras_version{written_keras_version};
-  std::vector<KerasObject> objects;                         ///< in the order in which they are written; paths are unique
+  std::vector<KerasObject> objects;  ///< in the order in which they are written; paths are unique
 };
 
 /// A file in memory, and where the values of each variable start in it, in bytes: `offsets[i][j]` is variable j of object i. Values without elements: 0.

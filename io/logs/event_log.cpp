@@ -19,7 +19,10 @@ namespace {
 constexpr std::string_view file_prefix = "events.out.tfevents.";
 constexpr std::string_view file_version = "brain.Event:2";
 
-enum WireType : uint64_t { varint = 0, fixed64 = 1, delimited = 2, fixed32 = 5 };
+enum WireType : uint64_t { varint = 0,
+                           fixed64 = 1,
+                           delimited = 2,
+                           fixed32 = 5 };
 constexpr uint64_t event_wall_time = 1;
 constexpr uint64_t event_step = 2;
 constexpr uint64_t event_file_version = 3;
@@ -77,13 +80,18 @@ int64_t step_of(std::string_view event) {
         if (!read_varint(event, value)) return 0;
         if (key >> 3 == event_step) return static_cast<int64_t>(value);
         break;
-      case fixed64: skipped = 8; break;
-      case fixed32: skipped = 4; break;
+      case fixed64:
+        skipped = 8;
+        break;
+      case fixed32:
+        skipped = 4;
+        break;
       case delimited:
         if (!read_varint(event, value)) return 0;
         skipped = value;
         break;
-      default: return 0;
+      default:
+        return 0;
     }
     if (skipped > event.size()) return 0;
     event.remove_prefix(skipped);

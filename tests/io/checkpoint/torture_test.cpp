@@ -18,7 +18,11 @@ namespace {
 
 namespace fs = std::filesystem;
 
-enum class Fault { kill_before, kill_after, kill_half_written, fail_once, fail_from_then_on };
+enum class Fault { kill_before,
+                   kill_after,
+                   kill_half_written,
+                   fail_once,
+                   fail_from_then_on };
 
 /// The system, until the `at`-th call.
 class Faulty : public FileOperations {
@@ -26,7 +30,9 @@ class Faulty : public FileOperations {
   Faulty(Fault fault, int at, int reason = EIO) : fault_(fault), at_(at), reason_(reason) {}
   int calls() const { return calls_; }
 
-  int open(const std::string& path, int flags, mode_t mode) override { return step([&] { return FileOperations::open(path, flags, mode); }); }
+  int open(const std::string& path, int flags, mode_t mode) override {
+    return step([&] { return FileOperations::open(path, flags, mode); });
+  }
   ssize_t write(int file, const void* bytes, size_t count) override {
     if (fault_ == Fault::kill_half_written && calls_ == at_) {
       FileOperations::write(file, bytes, count / 2);
@@ -34,19 +40,33 @@ class Faulty : public FileOperations {
     }
     return step([&] { return FileOperations::write(file, bytes, count); });
   }
-  int fsync(int file) override { return step([&] { return FileOperations::fsync(file); }); }
+  int fsync(int file) override {
+    return step([&] { return FileOperations::fsync(file); });
+  }
   int close(int file) override {
     // Closes even when it says that it could not, as Linux does.
     const int result = step([] { return 0; });
     FileOperations::close(file);
     return result;
   }
-  int mkdir(const std::string& path, mode_t mode) override { return step([&] { return FileOperations::mkdir(path, mode); }); }
-  int rename(const std::string& from, const std::string& to) override { return step([&] { return FileOperations::rename(from, to); }); }
-  int exchange(const std::string& a, const std::string& b) override { return step([&] { return FileOperations::exchange(a, b); }); }
-  int symlink(const std::string& target, const std::string& path) override { return step([&] { return FileOperations::symlink(target, path); }); }
-  int unlink(const std::string& path) override { return step([&] { return FileOperations::unlink(path); }); }
-  int rmdir(const std::string& path) override { return step([&] { return FileOperations::rmdir(path); }); }
+  int mkdir(const std::string& path, mode_t mode) override {
+    return step([&] { return FileOperations::mkdir(path, mode); });
+  }
+  int rename(const std::string& from, const std::string& to) override {
+    return step([&] { return FileOperations::rename(from, to); });
+  }
+  int exchange(const std::string& a, const std::string& b) override {
+    return step([&] { return FileOperations::exchange(a, b); });
+  }
+  int symlink(const std::string& target, const std::string& path) override {
+    return step([&] { return FileOperations::symlink(target, path); });
+  }
+  int unlink(const std::string& path) override {
+    return step([&] { return FileOperations::unlink(path); });
+  }
+  int rmdir(const std::string& path) override {
+    return step([&] { return FileOperations::rmdir(path); });
+  }
 
  private:
   template <class Call>
@@ -327,7 +347,9 @@ class Disk : public FileOperations {
   std::map<int, std::shared_ptr<Node>> open_;
 };
 
-enum class Bytes { safe, all, none };
+enum class Bytes { safe,
+                   all,
+                   none };
 
 /// Paths and what they hold: bytes, "->" and a link's target, or "/" for a folder.
 using Image = std::map<std::string, std::string>;
@@ -339,7 +361,8 @@ void add_survivors(const Disk::Node& node, const std::string& path, Bytes bytes,
     image[path] = "->" + node.link;
   } else if (!node.folder) {
     const bool synced = node.data == node.safe_data;
-    image[path] = bytes == Bytes::all || synced ? node.data : bytes == Bytes::safe ? node.safe_data : std::string(node.data.size(), '\0');
+    image[path] = bytes == Bytes::all || synced ? node.data : bytes == Bytes::safe ? node.safe_data
+                                                                                   : std::string(node.data.size(), '\0');
   } else {
     image[path] = "/";
     Disk::Entries entries = node.safe_entries;

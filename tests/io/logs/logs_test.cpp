@@ -106,7 +106,8 @@ TEST_F(Logs, WriteJsonLinesThatStrictReadersTake) {
     JsonLines log(lines_);
     log.append(std::vector<JsonLines::Member>{{"step", int64_t{1}}, {"loss", 0.1f}, {"seconds", 0.25}, {"event", std::string_view("a \"b\"\n\\")}, {"rate", std::nanf("")}, {"none", {}}});
   }
-  EXPECT_EQ(text_in(lines_), R"({"step": 1, "loss": 0.1, "seconds": 0.25, "event": "a \"b\"\u000a\\", "rate": null, "none": null})" "\n");
+  EXPECT_EQ(text_in(lines_), R"({"step": 1, "loss": 0.1, "seconds": 0.25, "event": "a \"b\"\u000a\\", "rate": null, "none": null})"
+                             "\n");
 }
 
 TEST_F(Logs, CutJsonLinesBackByTheirStepAndKeepThoseWithoutOne) {

@@ -36,29 +36,89 @@ TEST(ZipWriter, GivesAnEntryOf5GiBA64BitSizeInItsLocalHeader) {
   std::vector<std::byte> header;
   zip::append_local_header(header, {"w", 0x01020304, 0x140000000, 0});
   EXPECT_EQ(hexadecimal(header),
-            "504b0304" "2d00" "0000" "0000" "0000" "2100" "04030201" "ffffffff" "ffffffff" "0100" "1400" "77"
-            "0100" "1000" "0000004001000000" "0000004001000000");
+            "504b0304"
+            "2d00"
+            "0000"
+            "0000"
+            "0000"
+            "2100"
+            "04030201"
+            "ffffffff"
+            "ffffffff"
+            "0100"
+            "1400"
+            "77"
+            "0100"
+            "1000"
+            "0000004001000000"
+            "0000004001000000");
 }
 
 TEST(ZipWriter, GivesASmallEntryBehind4GiBOnlyA64BitOffset) {
   std::vector<std::byte> line;
   zip::append_directory_header(line, {"w", 0, 7, 0x140000000});
   EXPECT_EQ(hexadecimal(line),
-            "504b0102" "2d03" "2d00" "0000" "0000" "0000" "2100" "00000000" "07000000" "07000000" "0100" "0c00" "0000" "0000" "0000" "0000a481" "ffffffff" "77"
-            "0100" "0800" "0000004001000000");
+            "504b0102"
+            "2d03"
+            "2d00"
+            "0000"
+            "0000"
+            "0000"
+            "2100"
+            "00000000"
+            "07000000"
+            "07000000"
+            "0100"
+            "0c00"
+            "0000"
+            "0000"
+            "0000"
+            "0000a481"
+            "ffffffff"
+            "77"
+            "0100"
+            "0800"
+            "0000004001000000");
 }
 
 TEST(ZipWriter, EndsWithTheZip64RecordsOnlyWhereNumbersNeedThem) {
   std::vector<std::byte> small;
   zip::append_end(small, 65534, 10, 20);
-  EXPECT_EQ(hexadecimal(small), "504b0506" "0000" "0000" "feff" "feff" "0a000000" "14000000" "0000");
+  EXPECT_EQ(hexadecimal(small),
+            "504b0506"
+            "0000"
+            "0000"
+            "feff"
+            "feff"
+            "0a000000"
+            "14000000"
+            "0000");
 
   std::vector<std::byte> large;
   zip::append_end(large, 65535, 10, 20);
   EXPECT_EQ(hexadecimal(large),
-            "504b0606" "2c00000000000000" "2d03" "2d00" "00000000" "00000000" "ffff000000000000" "ffff000000000000" "0a00000000000000" "1400000000000000"
-            "504b0607" "00000000" "1e00000000000000" "01000000"
-            "504b0506" "0000" "0000" "ffff" "ffff" "0a000000" "14000000" "0000");
+            "504b0606"
+            "2c00000000000000"
+            "2d03"
+            "2d00"
+            "00000000"
+            "00000000"
+            "ffff000000000000"
+            "ffff000000000000"
+            "0a00000000000000"
+            "1400000000000000"
+            "504b0607"
+            "00000000"
+            "1e00000000000000"
+            "01000000"
+            "504b0506"
+            "0000"
+            "0000"
+            "ffff"
+            "ffff"
+            "0a000000"
+            "14000000"
+            "0000");
 }
 
 }  // namespace
