@@ -292,9 +292,9 @@ Symbol sparse_plus(Symbol x) { return apply(SparsePlus{}, x); }
 Symbol sparse_sigmoid(Symbol x) { return apply(SparseSigmoid{}, x); }
 
 Symbol glu(Symbol x, int64_t axis) {
-  axis = axis_of("glu", axis, x.shape());
+  axis = axis_of("glu", axis, x);
   const int64_t size = x.shape()[static_cast<size_t>(axis)];
-  if (size % 2 != 0) throw shape_error("glu", "axis " + std::to_string(axis) + " of shape " + text_of(x.shape()) + " has no two halves");
+  if (size % 2 != 0) throw shape_error(x, "glu", "axis " + std::to_string(axis) + " of shape " + text_of(x.shape()) + " has no two halves");
   return multiply(slice(x, axis, 0, size / 2), sigmoid(slice(x, axis, size / 2, size / 2)));
 }
 

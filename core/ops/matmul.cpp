@@ -187,7 +187,7 @@ Symbol dense(Symbol x, Symbol kernel, Symbol bias, bool kernel_transposed) {
 }
 
 Symbol bias_add(Symbol x, Symbol bias) {
-  if (x.shape().empty() || bias.shape() != Shape{x.last()}) throw shape_error("bias_add", fmt::format("bias {} does not match the last axis of {}", text_of(bias.shape()), text_of(x.shape())));
+  if (x.shape().empty() || bias.shape() != Shape{x.last()}) throw shape_error(x, "bias_add", fmt::format("bias {} does not match the last axis of {}", text_of(bias.shape()), text_of(x.shape())));
   return add(x, bias);
 }
 

@@ -100,7 +100,8 @@ Symbol concatenate(const std::vector<Symbol>& parts, int64_t axis = -1);
 Symbol slice(Symbol x, int64_t axis, int64_t begin, int64_t size, int64_t step = 1);
 Symbol pad(Symbol x, std::vector<std::pair<int64_t, int64_t>> before_after, double value = 0);
 
-// Reductions (reduce.cpp). Empty axes: all of them. The order of additions is fixed: it depends on the shape alone.
+// Reductions (reduce.cpp). Empty axes: all of them. The order of additions is fixed: it depends on the shape alone. Of nothing: the sum and mean are 0,
+// max -infinity, min infinity.
 Symbol sum(Symbol x, std::vector<int64_t> axes = {}, bool keepdims = false);
 Symbol mean(Symbol x, std::vector<int64_t> axes = {}, bool keepdims = false);
 Symbol max(Symbol x, std::vector<int64_t> axes = {}, bool keepdims = false);
@@ -150,7 +151,8 @@ Symbol sigmoid_cross_entropy(Symbol logits, Symbol targets);
 
 // Random (random.cpp).
 /// x / (1 - rate) where a draw is kept, else 0. The draw depends on (seed, step, stream, row of the global batch, element in the row, or in the
-/// row's noise shape). `noise_shape`: size 1 axes share a draw; empty: x's shape. Row: first axis.
+/// row's noise shape). `noise_shape`: size 1 axes share a draw, -1 is x's size; empty: x's shape. Row: first axis; 1 there: one draw for all rows, and
+/// a replica with one row says -1 for its own.
 Symbol dropout(Symbol x, double rate, uint64_t stream, Shape noise_shape = {});
 
 // Over replicas (replica.cpp).

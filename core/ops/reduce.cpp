@@ -165,7 +165,7 @@ class ReduceOp final : public Op {
 
 /// Groups of adjacent axes one after the other, the last first; the same order for every caller.
 Symbol reduce(Kind kind, Symbol x, std::vector<int64_t> axes, bool keepdims) {
-  axes = axes_of(kind_names[static_cast<size_t>(kind)], std::move(axes), x.shape());
+  axes = axes_of(kind_names[static_cast<size_t>(kind)], std::move(axes), x);
   Shape result;
   for (size_t i = 0, a = 0; i < x.shape().size(); ++i) {
     if (a < axes.size() && axes[a] == static_cast<int64_t>(i)) {
@@ -249,7 +249,7 @@ Symbol max(Symbol x, std::vector<int64_t> axes, bool keepdims) { return reduce(K
 Symbol min(Symbol x, std::vector<int64_t> axes, bool keepdims) { return reduce(Kind::min, x, std::move(axes), keepdims); }
 
 Symbol argmax(Symbol x, int64_t axis) {
-  axis = axis_of("argmax", axis, x.shape());
+  axis = axis_of("argmax", axis, x);
   std::vector<int64_t> order;
   for (int64_t i = 0; i < static_cast<int64_t>(x.shape().size()); ++i) {
     if (i != axis) order.push_back(i);
@@ -261,7 +261,7 @@ Symbol argmax(Symbol x, int64_t axis) {
 
 Symbol sum_to(Symbol x, Shape shape) {
   const Shape wide = x.shape();
-  if (shape.size() > wide.size() || broadcast_shape("sum_to", wide, shape) != wide) throw shape_error("sum_to", fmt::format("{} does not stretch to {}", text_of(shape), text_of(wide)));
+  if (shape.size() > wide.size() || broadcast_shape("sum_to", wide, shape) != wide) throw shape_error(x, "sum_to", fmt::format("{} does not stretch to {}", text_of(shape), text_of(wide)));
   const size_t added = wide.size() - shape.size();
   std::vector<int64_t> axes;
   for (size_t i = 0; i < wide.size(); ++i) {

@@ -4,34 +4,55 @@
 
 #include <fmt/format.h>
 
+#include "core/ops/ops.h"
+
 namespace lockstep::ops {
 
 Error shape_error(std::string_view op, std::string_view message) { return Error("M03", "", fmt::format("{}: {}", op, message)); }
 Error dtype_error(std::string_view op, std::string_view message) { return Error("M04", "", fmt::format("{}: {}", op, message)); }
 
-int64_t axis_of(std::string_view op, int64_t axis, const Shape& shape) {
+Error shape_error(Symbol x, std::string_view op, std::string_view message) { return Error("M03", x.graph().layer(), fmt::format("{}: {}", op, message)); }
+
+namespace {
+
+bool has_axis(int64_t axis, const Shape& shape) {
   const int64_t rank = static_cast<int64_t>(shape.size());
-  if (axis < -rank || axis >= rank) throw shape_error(op, fmt::format("axis {} does not exist in shape {}; it has {} axes", axis, text_of(shape), rank));
-  return axis < 0 ? axis + rank : axis;
+  return axis >= -rank && axis < rank;
 }
 
-std::vector<int64_t> axes_of(std::string_view op, std::vector<int64_t> axes, const Shape& shape) {
+int64_t from_front(int64_t axis, const Shape& shape) { return axis < 0 ? axis + static_cast<int64_t>(shape.size()) : axis; }
+std::string no_axis(int64_t axis, const Shape& shape) { return fmt::format("axis {} does not exist in shape {}, which has {} axes", axis, text_of(shape), shape.size()); }
+
+}  // namespace
+
+int64_t axis_of(std::string_view op, int64_t axis, const Shape& shape) {
+  if (!has_axis(axis, shape)) throw shape_error(op, no_axis(axis, shape));
+  return from_front(axis, shape);
+}
+
+int64_t axis_of(std::string_view op, int64_t axis, Symbol x) {
+  if (!has_axis(axis, x.shape())) throw shape_error(x, op, no_axis(axis, x.shape()));
+  return from_front(axis, x.shape());
+}
+
+std::vector<int64_t> axes_of(std::string_view op, std::vector<int64_t> axes, Symbol x) {
   if (axes.empty()) {
-    for (size_t i = 0; i < shape.size(); ++i) axes.push_back(static_cast<int64_t>(i));
+    for (size_t i = 0; i < x.shape().size(); ++i) axes.push_back(static_cast<int64_t>(i));
     return axes;
   }
-  for (int64_t& axis : axes) axis = axis_of(op, axis, shape);
+  for (int64_t& axis : axes) axis = axis_of(op, axis, x);
   std::ranges::sort(axes);
-  if (std::ranges::adjacent_find(axes) != axes.end()) throw shape_error(op, "an axis is given twice");
+  if (std::ranges::adjacent_find(axes) != axes.end()) throw shape_error(x, op, "an axis is given twice");
   return axes;
+}
+
+Symbol as_indices(std::string_view op, Symbol x) {
+  if (!is_integer(x.dtype())) throw Error("M04", x.graph().layer(), fmt::format("{}: expected integers, found {}; cast first", op, x.type().text()));
+  return cast(x, DType::i64);
 }
 
 void expect_floating(std::string_view op, const TensorType& type) {
   if (!is_floating(type.dtype)) throw dtype_error(op, fmt::format("expected floating-point values, found {}; cast first", type.text()));
-}
-
-void expect_integer(std::string_view op, std::string_view what, const TensorType& type) {
-  if (!is_integer(type.dtype)) throw dtype_error(op, fmt::format("expected integer {}, found {}; cast first", what, type.text()));
 }
 
 void expect_numeric(std::string_view op, const TensorType& type) {

@@ -9,19 +9,23 @@
 #include "core/error/error.h"
 #include "core/graph/op.h"
 
-/// What the shape rules of ops share. Errors: M03 for shapes, M04 for dtypes; the graph adds the layer.
+/// What the shape rules of ops share. Errors: M03 for shapes, M04 for dtypes; the graph adds the layer to those of infer().
 namespace lockstep::ops {
 
 Error shape_error(std::string_view op, std::string_view message);
 Error dtype_error(std::string_view op, std::string_view message);
+/// For what is found wrong before a node is added: names the layer itself.
+Error shape_error(Symbol x, std::string_view op, std::string_view message);
 
 /// The axis counted from the front. Throws M03 when the shape has no such axis.
 int64_t axis_of(std::string_view op, int64_t axis, const Shape& shape);
+int64_t axis_of(std::string_view op, int64_t axis, Symbol x);
 /// Sorted, counted from the front, each once; all of them when `axes` is empty.
-std::vector<int64_t> axes_of(std::string_view op, std::vector<int64_t> axes, const Shape& shape);
+std::vector<int64_t> axes_of(std::string_view op, std::vector<int64_t> axes, Symbol x);
+/// Integer values as int64. Throws M04 for other dtypes.
+Symbol as_indices(std::string_view op, Symbol x);
 
 void expect_floating(std::string_view op, const TensorType& type);
-void expect_integer(std::string_view op, std::string_view what, const TensorType& type);
 /// A floating dtype, int32 or int64: what arithmetic is compiled for.
 void expect_numeric(std::string_view op, const TensorType& type);
 void expect_same_dtype(std::string_view op, const TensorType& a, const TensorType& b);

@@ -106,7 +106,7 @@ class BroadcastOp final : public Op {
 Symbol reshape(Symbol x, Shape shape) { return add_node(std::make_shared<ReshapeOp>(std::move(shape)), {x}); }
 
 Symbol transpose(Symbol x, std::vector<int64_t> axes) {
-  for (int64_t& axis : axes) axis = axis_of("transpose", axis, x.shape());
+  for (int64_t& axis : axes) axis = axis_of("transpose", axis, x);
   return add_node(std::make_shared<TransposeOp>(std::move(axes)), {x});
 }
 
@@ -115,15 +115,15 @@ Symbol broadcast_to(Symbol x, Shape shape) { return add_node(std::make_shared<Br
 Symbol expand_dims(Symbol x, int64_t axis) {
   Shape shape = x.shape();
   const int64_t places = static_cast<int64_t>(shape.size()) + 1;
-  if (axis < -places || axis >= places) throw shape_error("expand_dims", fmt::format("axis {} is no place in shape {}", axis, text_of(shape)));
+  if (axis < -places || axis >= places) throw shape_error(x, "expand_dims", fmt::format("axis {} is no place in shape {}", axis, text_of(shape)));
   shape.insert(shape.begin() + (axis < 0 ? axis + places : axis), 1);
   return reshape(x, std::move(shape));
 }
 
 Symbol squeeze(Symbol x, int64_t axis) {
   Shape shape = x.shape();
-  axis = axis_of("squeeze", axis, shape);
-  if (shape[static_cast<size_t>(axis)] != 1) throw shape_error("squeeze", fmt::format("axis {} of shape {} is not of size 1", axis, text_of(shape)));
+  axis = axis_of("squeeze", axis, x);
+  if (shape[static_cast<size_t>(axis)] != 1) throw shape_error(x, "squeeze", fmt::format("axis {} of shape {} is not of size 1", axis, text_of(shape)));
   shape.erase(shape.begin() + axis);
   return reshape(x, std::move(shape));
 }

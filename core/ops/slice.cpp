@@ -185,7 +185,7 @@ Symbol concatenate(const std::vector<Symbol>& parts, int64_t axis) {
 }
 
 Symbol slice(Symbol x, int64_t axis, int64_t begin, int64_t size, int64_t step) {
-  const Cut cut{static_cast<size_t>(axis_of("slice", axis, x.shape())), begin, size, step};
+  const Cut cut{static_cast<size_t>(axis_of("slice", axis, x)), begin, size, step};
   return add_node(std::make_shared<SliceOp>(cut), {x});
 }
 

@@ -170,7 +170,7 @@ class RowOp final : public Op {
 
 template <class Formula>
 Symbol by_rows(Symbol x, int64_t axis) {
-  axis = axis_of(Formula::name, axis, x.shape());
+  axis = axis_of(Formula::name, axis, x);
   const int64_t last = static_cast<int64_t>(x.shape().size()) - 1;
   if (axis == last) return add_node(std::make_shared<RowOp<Formula>>(), {x});
   std::vector<int64_t> swapped;
