@@ -34,13 +34,16 @@ std::string shape_hint(const Shape& row, const Shape& expected) {
   return fmt::format("declare the input with shape [{}] and add {{type: Reshape, target_shape: [{}]}}", fmt::join(row, ", "), fmt::join(expected, ", "));
 }
 
-/// Elements that the loop below treats alike: bits of the exponent all set mean infinity or no number.
+/// The bits of the exponent; all set, they mean infinity or no number.
+constexpr uint16_t exponent_of(Float16) { return 0x7c00; }
+constexpr uint16_t exponent_of(BFloat16) { return 0x7f80; }
+constexpr uint32_t exponent_of(float) { return 0x7f800000; }
+constexpr uint64_t exponent_of(double) { return 0x7ff0000000000000; }
+
 template <class T>
 bool all_finite(std::span<const std::byte> bytes) {
-  using Bits = std::conditional_t<sizeof(T) == 2, uint16_t, std::conditional_t<sizeof(T) == 4, uint32_t, uint64_t>>;
-  const Bits exponent = std::is_same_v<T, Float16> ? Bits{0x7c00} : std::is_same_v<T, BFloat16> ? Bits{0x7f80}
-                                                                : sizeof(T) == 4                ? static_cast<Bits>(0x7f800000u)
-                                                                                                : static_cast<Bits>(0x7ff0000000000000u);
+  const auto exponent = exponent_of(T{});
+  using Bits = std::remove_const_t<decltype(exponent)>;
   const Bits* values = reinterpret_cast<const Bits*>(bytes.data());
   Bits found = 0;
   for (size_t i = 0; i < bytes.size() / sizeof(T); ++i) found |= static_cast<Bits>((values[i] & exponent) == exponent);

@@ -159,8 +159,15 @@ OpenedData open_synthetic(const DataDescription& data, const Value& description,
 /// A name as one component of a path in HDF5.
 std::string encoded(const std::string& name) {
   std::string result;
-  for (const char c : name) result += c == '%' ? "%25" : c == '/' ? "%2F"
-                                                                  : std::string(1, c);
+  for (const char c : name) {
+    if (c == '%') {
+      result += "%25";
+    } else if (c == '/') {
+      result += "%2F";
+    } else {
+      result += c;
+    }
+  }
   return result;
 }
 
