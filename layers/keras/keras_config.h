@@ -37,7 +37,6 @@ struct FileWeight {
 struct KerasReading {
   const LayerRegistry& registry;
   CustomObjects custom_objects;
-  int semantics = 3;
   /// Makes the model that the job describes, for classes mapped to `model`; may be null.
   std::function<std::unique_ptr<Model>()> own_model;
   /// Whether a bare class name is one of Keras's; may be null: then only a file that tells modules (Keras 3) tells Keras's from a user's.

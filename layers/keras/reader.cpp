@@ -129,9 +129,16 @@ class Reader {
   }
 
   [[noreturn]] void fail_unknown_root(const Described& described) {
+    fail_without_graph(described);
     const std::string name = described.registered_name.empty() ? described.class_name : described.registered_name;
     std::string message = fmt::format("class '{}'{} is a subclassed model: the file keeps no forward graph of it. Declare it under model: in the job, and map it: restore: {{custom_objects: {{\"{}\": model}}}}", printable(described.bare), module_text(described), printable(name));
     fail_at(described.place, "M20", std::move(message));
+  }
+
+  /// A model of Keras's own without its layers is no subclass: it is malformed.
+  static void fail_without_graph(const Described& described) {
+    const bool model = described.class_name == "Functional" || described.class_name == "Model" || described.class_name == "Sequential";
+    if (model && may_be_keras(described)) fail_at(described.place, "M23", fmt::format("{} '{}' has no 'layers', 'input_layers' in its config", described.class_name, described.name));
   }
 
   static std::string module_text(const Described& described) {
@@ -408,12 +415,15 @@ class Reader {
     if (may_be_keras(part) && (part.class_name == "Lambda" || holds_code(part.config))) {
       fail_at(part.place, "M21", fmt::format("layer '{}' (Lambda) contains Python code and cannot be loaded; declare a layer that computes the same, and map it: restore: {{custom_objects: {{Lambda: ...}}}}", path));
     }
-    const bool known_module = !part.module.empty() && part.module != "builtins";
-    if (may_be_keras(part) && (known_module || (reading_.is_keras_class && reading_.is_keras_class(part.class_name)))) {
+    if (may_be_keras(part)) {
+      fail_without_graph(part);
       const bool operation = part.module.find(".ops") != std::string::npos || part.class_name == "TFOpLambda" || part.class_name == "SlicingOpLambda" || part.class_name == "TensorFlowOpLayer";
-      std::string hint = nearest(part.class_name, reading_.registry.types());
-      if (!hint.empty()) hint = fmt::format("; nearest: '{}'", hint);
-      fail_at(part.place, "M22", fmt::format("layer '{}': {} '{}' of Keras is not built in here{} ('lockstep list layers')", path, operation ? "the operation" : "class", printable(part.class_name), hint));
+      const bool known_module = !part.module.empty() && part.module != "builtins";
+      if (operation || known_module || (reading_.is_keras_class && reading_.is_keras_class(part.class_name))) {
+        std::string hint = nearest(part.class_name, reading_.registry.types());
+        if (!hint.empty()) hint = fmt::format("; nearest: '{}'", hint);
+        fail_at(part.place, "M22", fmt::format("layer '{}': {} '{}' of Keras is not built in here{} ('lockstep list layers')", path, operation ? "the operation" : "class", printable(part.class_name), hint));
+      }
     }
     // The layer's path as the file's weights know it: without the outermost model.
     const std::string inside = path.substr(path.find('/') + 1);

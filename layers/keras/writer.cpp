@@ -230,6 +230,7 @@ class Writer {
     described.fields(own);
     const Value members = write_fields(own);
     for (const auto& [key, value] : members.as_map()) result.set(key, value);
+    if (layer.type() == "SyncBatchNormalization") result.set("synchronized", true);
     return result;
   }
 

@@ -258,6 +258,7 @@ std::string attribute_name(std::string_view name) {
 std::string class_name_of(const Layer& layer) {
   if (const auto* custom = dynamic_cast<const CustomLayer*>(&layer); custom && !custom->class_name.empty()) return custom->class_name;
   if (layer.borrow.is_map()) return fmt::format("Borrowing{}", layer.type());
+  if (layer.type() == "SyncBatchNormalization") return "BatchNormalization";  // Keras 3's name, with synchronized: true
   return std::string(layer.type());
 }
 
@@ -267,7 +268,7 @@ std::string registered_name_of(const Layer& layer) {
     return custom->registered_name.empty() ? fmt::format("lockstep>{}", class_name_of(layer)) : custom->registered_name;
   }
   // What Keras has no class for.
-  if (layer.borrow.is_map() || layer.type() == "Print") return fmt::format("lockstep>{}", class_name_of(layer));
+  if (layer.borrow.is_map() || layer.type() == "Print" || layer.type() == "Cast") return fmt::format("lockstep>{}", class_name_of(layer));
   return {};
 }
 

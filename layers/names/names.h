@@ -41,7 +41,8 @@ std::vector<std::string> top_layers(const Model& model);
 /// has an attribute of that name.
 std::string attribute_name(std::string_view name);
 
-/// The class name under which a layer is written to files: Keras's own, the user's (restore.custom_objects), or the job's type.
+/// The class name under which a layer is written to Keras 3's files: Keras's own, the user's (restore.custom_objects), or the job's type. A layer that
+/// borrows is no layer of Keras: "BorrowingDense".
 std::string class_name_of(const Layer& layer);
 /// "my_package>Tower"; empty for Keras's own.
 std::string registered_name_of(const Layer& layer);
