@@ -59,7 +59,7 @@ lockstep_need(libzip_FOUND "libzip" "libzip-dev")
 lockstep_need(xxhash_FOUND "xxhash" "libxxhash-dev")
 lockstep_need(hwloc_FOUND "hwloc" "libhwloc-dev")
 if(LOCKSTEP_TESTS)
-  lockstep_need(GTest_FOUND "GoogleTest" "libgtest-dev")
+  lockstep_need(GTest_FOUND "GoogleTest with GoogleMock" "libgtest-dev libgmock-dev")
   lockstep_need(benchmark_FOUND "Google Benchmark" "libbenchmark-dev")
 endif()
 
