@@ -24,3 +24,9 @@ function(lockstep_library name)
   target_link_libraries(lockstep_${name} PUBLIC lockstep_options)
   install(TARGETS lockstep_${name})
 endfunction()
+
+# Code that runs once a job, not once a step: optimising it costs more time in every build than it gives back. Its common headers are compiled once.
+function(lockstep_not_hot target)
+  target_compile_options(${target} PRIVATE $<$<AND:$<COMPILE_LANGUAGE:CXX>,$<CONFIG:Release>>:-O1>)
+  target_precompile_headers(${target} PRIVATE ${ARGN})
+endfunction()

@@ -86,6 +86,20 @@ std::vector<std::string> optimizer_types() {
   return types;
 }
 
+std::vector<SlotOfVariable> keras_slot_order(const std::vector<std::string>& slots, size_t variables) {
+  std::vector<SlotOfVariable> order;
+  const auto append = [&](bool last) {
+    for (size_t v = 0; v < variables; ++v) {
+      for (size_t s = 0; s < slots.size(); ++s) {
+        if ((slots[s] == "velocity_hats") == last) order.push_back({s, v});
+      }
+    }
+  };
+  append(false);
+  append(true);
+  return order;
+}
+
 std::shared_ptr<const Optimizer> make_optimizer(const Value& value) {
   ClassConfig config = read_class_config(value, "optimizer");
   // Keras 2 writes "Custom>Adam" for classes saved by some of its releases.

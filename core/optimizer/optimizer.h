@@ -60,6 +60,14 @@ class Optimizer {
 /// From a Keras identifier ("adam"), a job's {type: Adam, ...}, or Keras's {class_name, config}. Y19 for an unknown class, Y39 for a key of another one.
 std::shared_ptr<const Optimizer> make_optimizer(const Value& value);
 std::vector<std::string> optimizer_types();
+
+/// A slot of a variable, by their numbers.
+struct SlotOfVariable {
+  size_t slot = 0;
+  size_t variable = 0;
+};
+/// The order in which Keras 3 keeps slots in files: variable by variable, all slots of each; but `velocity_hats` of all variables come last.
+std::vector<SlotOfVariable> keras_slot_order(const std::vector<std::string>& slots, size_t variables);
 /// Keras 3's serialised form: {module, class_name, config, registered_name}.
 Value to_keras(const Optimizer& optimizer);
 

@@ -182,7 +182,7 @@ class Builder {
       keep_object_paths(*job);
     } else {
       const Value config = read_json_text(facts.architecture_file, facts.architecture, "M23");
-      KerasReading reading{blueprint_.registry, job ? CustomObjects(job->restore.custom_objects) : CustomObjects(), static_cast<int>(facts.semantics), own_model, is_keras_class, facts.weights};
+      KerasReading reading{blueprint_.registry, job ? CustomObjects(job->restore.custom_objects) : CustomObjects(), own_model, is_keras_class, facts.weights};
       KerasModel read = build_from_keras(config, reading);
       blueprint_.model = std::move(read.model);
       for (std::string& note : read.notes) blueprint_.notes.push_back(std::move(note));
