@@ -31,7 +31,8 @@ Value environment(const Communicator& communicator) {
   for (const std::string& host : communicator.hosts()) hosts.push_back(host);
   const char* job = std::getenv("SLURM_JOB_ID");
   Value result(Value::Map{{"lockstep", "0.1.0"}, {"ranks", communicator.size()}, {"hosts", std::move(hosts)}, {"slurm_job", job ? Value(job) : Value()}});
-  for (const auto& [key, value] : processor_facts().as_map()) result.set(key, value);
+  const Value facts = processor_facts();
+  for (const auto& [key, value] : facts.as_map()) result.set(key, value);
   return result;
 }
 

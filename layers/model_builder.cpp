@@ -33,7 +33,6 @@ struct InputSection {
   std::string name;
   Value shape;
   std::string dtype = "float32";
-  Value from;
 
   void fields(Fields& fields) {
     fields.add("name", name, "the input's name, for data sets and layers").require();
@@ -51,7 +50,7 @@ DType read_dtype(const Value& mapping, const std::string& name, const std::strin
 }
 
 Model::Input read_input(const Value& mapping, const std::string& path, bool shape_required) {
-  auto section = InputSection();
+  InputSection section;
   Fields fields;
   section.fields(fields);
   if (!shape_required) fields.ignore("from");

@@ -9,6 +9,7 @@
 #include <sched.h>
 
 #include "core/communicator/board.h"
+#include "core/communicator/copy.h"
 #include "core/communicator/problems.h"
 
 namespace lockstep {
@@ -148,11 +149,11 @@ void Group::pass(int from, int to, std::byte* bytes, size_t size, std::string_vi
     if (me == from) {
       // The buffer was last used two passes ago.
       if (number > 2) wait_for_all(operation, passed, number - 2);
-      std::memcpy(buffer, bytes + begin, part);
+      copy_bytes(buffer, bytes + begin, part);
       published(me).store(number, std::memory_order_release);
     } else if (to < 0 || me == to) {
       wait_for(operation, published, from, number);
-      std::memcpy(bytes + begin, buffer, part);
+      copy_bytes(bytes + begin, buffer, part);
     }
     passed(me).store(number, std::memory_order_release);
   }

@@ -5,6 +5,8 @@
 
 #include <fmt/format.h>
 
+#include "core/communicator/copy.h"
+
 namespace lockstep {
 
 /// How far one rank is, for the others of its node. Counters of steps; they only grow.
@@ -21,12 +23,6 @@ constexpr size_t cache_line = 64;
 constexpr size_t page = 4096;
 
 size_t round_up(size_t size, size_t multiple) { return (size + multiple - 1) / multiple * multiple; }
-
-/// memcpy in pieces: for large ones glibc writes around the cache from which the next step reads.
-void copy_bytes(std::byte* to, const std::byte* from, size_t size) {
-  constexpr size_t piece = size_t{128} << 10;
-  for (size_t begin = 0; begin < size; begin += piece) std::memcpy(to + begin, from + begin, std::min(piece, size - begin));
-}
 
 /// The largest subtrees that one node hosts, in the order in which they are sent.
 std::vector<Range> subtrees_of_node(const Placement& placement, int node, const Replicas& replicas) {

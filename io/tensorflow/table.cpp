@@ -38,7 +38,7 @@ class TableReader {
     std::memcpy(&found, bytes_.data() + bytes_.size() - 8, sizeof found);
     if (found != magic) fail("S03", "is not a TensorBundle index, or is truncated (bad magic number at its end)");
     std::string_view footer = bytes_.substr(bytes_.size() - footer_bytes, 40);
-    take_handle(footer);
+    const BlockHandle metaindex = take_handle(footer);
     const BlockHandle index = take_handle(footer);
     std::map<std::string, std::string> entries;
     std::string last_key;
@@ -55,6 +55,8 @@ class TableReader {
         entries.emplace_hint(entries.end(), std::move(key), std::move(contents));
       }
     }
+    // Holds nothing, but a damaged one tells of a damaged file.
+    entries_of(metaindex);
     return entries;
   }
 

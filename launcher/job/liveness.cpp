@@ -55,7 +55,8 @@ std::vector<LiveReplica> gather_liveness(Communicator& communicator, const Repli
   for (const LivenessRecord& record : mine) list.push_back(write({record, host, ::getpid()}));
   std::vector<LiveReplica> all;
   for (const std::string& text : communicator.all_gather(write_json(list), "gathering the liveness records")) {
-    for (const Value& value : read_json_text("liveness records", text, "X09").as_list()) all.push_back(read(value));
+    const Value records = read_json_text("liveness records", text, "X09");
+    for (const Value& value : records.as_list()) all.push_back(read(value));
   }
   std::stable_sort(all.begin(), all.end(), [](const LiveReplica& a, const LiveReplica& b) { return a.record.replica < b.record.replica; });
 

@@ -52,7 +52,8 @@ std::vector<std::string> gather_printed(Communicator& communicator, const std::v
   for (const PrintedLine& line : mine) list.push_back(Value(Value::Map{{"replica", line.replica}, {"text", fmt::format("{}  [{}, replica {}, {}]", line.text, line.layer, line.replica, device)}}));
   std::vector<std::pair<int64_t, std::string>> lines;
   for (const std::string& text : communicator.gather(write_json(list), "gathering printed lines")) {
-    for (const Value& line : read_json_text("printed lines", text, "X09").as_list()) lines.emplace_back(line.at("replica").as_integer(), line.at("text").as_string());
+    const Value records = read_json_text("printed lines", text, "X09");
+    for (const Value& line : records.as_list()) lines.emplace_back(line.at("replica").as_integer(), line.at("text").as_string());
   }
   std::stable_sort(lines.begin(), lines.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
   std::vector<std::string> result;

@@ -84,19 +84,20 @@ void KerasNodes::read(const std::string& layer, const Value& inbound_nodes, cons
   const Value& list = plain(inbound_nodes);
   if (!list.is_list()) fail_at(place, "M23", fmt::format("layer '{}/{}': inbound_nodes is {}, expected a list", path_, layer, list.described()));
   for (const Value& call : list.as_list()) {
-    Node node;
+    // The call stands before its arguments are read, so that what reads it does not fail for its sake.
+    known_[layer].calls.push_back(static_cast<int>(nodes_.size()));
+    Node& node = nodes_.emplace_back();
     node.layer = layer;
     node.place = place;
     const Value* positional = call.find("args");
     if (positional) {
-      for (const Value& argument : plain(*positional).is_list() ? plain(*positional).as_list() : Value::List{*positional}) collect(argument, "", node);
+      const Value& arguments = plain(*positional);
+      collect(arguments.is_list() ? arguments : Value(Value::List{arguments}), "", node);
       if (const Value* named = call.find("kwargs"); named && named->is_map()) read_arguments(*named, node);
     } else {
       known_[layer].keras2 = true;
       collect(call, "", node);
     }
-    nodes_.push_back(std::move(node));
-    known_[layer].calls.push_back(static_cast<int>(nodes_.size()) - 1);
   }
 }
 

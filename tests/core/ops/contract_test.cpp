@@ -149,9 +149,41 @@ std::vector<Row> product_rows() {
   };
 }
 
+std::vector<Row> image_rows() {
+  const auto convolve = [](std::vector<int64_t> kernel, std::vector<int64_t> strides, std::vector<int64_t> dilation, bool same, int64_t groups) {
+    return [=](const Symbols& x) { return ops::conv2d(x[0], x[1], ops::Window2D::of(x[0].shape(), kernel, strides, dilation, same), groups); };
+  };
+  const auto pool = [](std::vector<int64_t> kernel, std::vector<int64_t> strides, bool same) {
+    return [=](const Symbols& x) { return ops::max_pool2d(x[0], ops::Window2D::of(x[0].shape(), kernel, strides, {1, 1}, same)); };
+  };
+  return {
+      {"conv2d", {{{2, 5, 6, 3}, -1, 1, true}, {{3, 2, 3, 4}}}, convolve({3, 2}, {1, 1}, {1, 1}, false, 1)},
+      {"conv2d same, strided", {{{2, 5, 6, 3}, -1, 1, true}, {{3, 2, 3, 4}}}, convolve({3, 2}, {2, 2}, {1, 1}, true, 1)},
+      {"conv2d dilated", {{{2, 6, 6, 2}, -1, 1, true}, {{2, 2, 2, 3}}}, convolve({2, 2}, {1, 1}, {2, 3}, true, 1)},
+      {"conv2d in groups", {{{2, 4, 4, 4}, -1, 1, true}, {{3, 3, 2, 6}}}, convolve({3, 3}, {1, 1}, {1, 1}, true, 2)},
+      {"conv2d wide", {{{1, 4, 4, 2}, -1, 1, true}, {{3, 3, 2, 20}}}, convolve({3, 3}, {1, 1}, {1, 1}, true, 1)},
+      {"max_pool2d", {{{2, 6, 5, 3}, -1, 1, true}}, pool({2, 2}, {2, 2}, false)},
+      {"max_pool2d overlapping", {{{2, 6, 5, 20}, -1, 1, true}}, pool({3, 3}, {2, 1}, true), 2},
+  };
+}
+
+std::vector<Row> loss_rows() {
+  return {
+      {"gather_rows", {{{4, 3}}, {{6, 2}, 0, 3.99, true, DType::i32}}, [](const Symbols& x) { return ops::gather_rows(x[0], x[1]); }},
+      {"one_hot", {{{6}, -1, 4.99, true, DType::u8}, {{4}}}, [](const Symbols& x) { return ops::multiply(ops::one_hot(x[0], 4, x[1].dtype()), x[1]); }},
+      {"softmax_cross_entropy", {{{3, 5}, -3, 3, true}}, [](const Symbols& x) { return ops::softmax_cross_entropy(x[0], ops::stop_gradient(ops::broadcast_to(x[0].graph().constant(tensor_of(x[0].dtype(), {5}, {0.5, 0, 0.25, 0.125, 0.5})), x[0].shape()))); }},
+      {"sparse_softmax_cross_entropy", {{{3, 5}, -3, 3, true}, {{3}, 0, 4.99, true, DType::u8}}, [](const Symbols& x) { return ops::sparse_softmax_cross_entropy(x[0], x[1]); }},
+      {"sigmoid_cross_entropy", {{{3, 5}, -3, 3, true}}, [](const Symbols& x) { return ops::sigmoid_cross_entropy(x[0], ops::stop_gradient(ops::multiply(x[0], 0))); }},
+      {"dropout", {{{3, 7}, -1, 1, true}}, [](const Symbols& x) { return ops::dropout(x[0], 0.25, 5); }},
+      {"dropout shared", {{{3, 4, 5}, -1, 1, true}}, [](const Symbols& x) { return ops::dropout(x[0], 0.25, 5, {-1, 1, 5}); }},
+      {"replica_sum", {{{3, 7}, -1, 1, true}}, [](const Symbols& x) { return ops::replica_sum(x[0]); }},
+      {"print and probe", {{{3, 7}, -1, 1, true}}, [](const Symbols& x) { return ops::liveness_probe(ops::print(x[0], "", 1), ""); }},
+  };
+}
+
 std::vector<Row> all_rows() {
   std::vector<Row> rows;
-  for (auto* make : {element_rows, activation_rows, binary_rows, shape_rows, product_rows}) {
+  for (auto* make : {element_rows, activation_rows, binary_rows, shape_rows, product_rows, image_rows, loss_rows}) {
     for (Row& row : make()) rows.push_back(std::move(row));
   }
   return rows;
