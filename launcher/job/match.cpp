@@ -65,6 +65,7 @@ class Matcher {
         position[t] = found[t].has_value() && names_[t].layer.empty();
       }
     }
+    settle_last_resort(found, position);
     Match match;
     size_t matched = 0;
     for (size_t t = 0; t < names_.size(); ++t) {
@@ -203,6 +204,36 @@ class Matcher {
       return w;
     }
     return std::nullopt;
+  }
+
+  /// What is left: by the attribute's own name ("layers/dense" for the layer `dense`), then a variable's name that stands once in the file and once in the
+  /// model ("demo/kernel", where the file has the model's name in the place of the layer's). Shapes must agree.
+  void settle_last_resort(std::vector<std::optional<size_t>>& found, std::vector<bool>& position) const {
+    std::vector<bool> taken(weights_.size(), false);
+    for (const auto& weight : found) {
+      if (weight) taken[*weight] = true;
+    }
+    const auto settle = [&](const auto& fits) {
+      for (size_t t = 0; t < names_.size(); ++t) {
+        if (found[t]) continue;
+        std::vector<size_t> candidates;
+        for (size_t w = 0; w < weights_.size(); ++w) {
+          if (!taken[w] && fits(t, w) && weights_[w].type.shape == stored_.tensors[t].type.shape) candidates.push_back(w);
+        }
+        if (candidates.size() != 1) continue;
+        found[t] = candidates[0];
+        position[t] = true;
+        taken[candidates[0]] = true;
+      }
+    };
+    settle([&](size_t t, size_t w) {
+      const std::string& path = names_[t].object_path;
+      return names_[t].layer.empty() && !path.empty() && path.substr(path.rfind('/') + 1) == weights_[w].layer && weights_[w].object_index == stored_.tensors[t].index;
+    });
+    const auto once = [&](size_t t) {
+      return std::count_if(names_.begin(), names_.end(), [&](const Names& other) { return other.variable == names_[t].variable; }) == 1;
+    };
+    settle([&](size_t t, size_t w) { return stored_.rule == NamingRule::names && !names_[t].variable.empty() && once(t) && weights_[w].name == names_[t].variable; });
   }
 
   void fill(size_t weight, size_t t, bool by_position) {
