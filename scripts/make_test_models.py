@@ -54,6 +54,32 @@ def retrieval(K, optimizer=None):
     return fill_optimizer(fill_weights(model))
 
 
+def image_embedding():
+    """jobs/image_embedding.yaml: a second output that borrows the embedding layer's kernel, fresh weights, in tf_keras."""
+    K = keras_2
+    K.backend.clear_session()
+    K.utils.set_random_seed(5)
+
+    @K.utils.register_keras_serializable("lockstep")
+    class EmbeddingDotProduct(K.layers.Layer):
+        def __init__(self, embedding_layer_name, **options):
+            super().__init__(**options)
+            self.embedding_layer_name = embedding_layer_name
+
+        def call(self, x):
+            return tf.matmul(x, model_layers[self.embedding_layer_name].kernel, transpose_b=True)
+
+        def get_config(self):
+            return {**super().get_config(), "embedding_layer_name": self.embedding_layer_name}
+
+    image, query = K.layers.Input((64,), name="image"), K.layers.Input((64,), name="query")
+    embedding = K.layers.Dense(64, name="image_embedding")
+    model_layers = {"image_embedding": embedding}
+    vector = embedding(K.layers.Dense(256, activation="relu", name="hidden")(image))
+    similarity = EmbeddingDotProduct("image_embedding", name="similarity")(query)
+    return K.Model([image, query], [vector, similarity], name="image_embedding_model")
+
+
 def nested(K):
     """A model in a model, with statistics, one layer name at two levels."""
     K.backend.clear_session()
@@ -148,6 +174,8 @@ def make_all(folder):
     model.save(at("retrieval_k3.keras"))
     model.save_weights(at("retrieval_k3.weights.h5"))
     model.export(at("retrieval_k3_export"), verbose=False)
+    with open(at("retrieval_k3.json"), "w") as file:
+        file.write(model.to_json())
     os.makedirs(at("retrieval_k3_tf"))
     tf.train.Checkpoint(model=model).write(at("retrieval_k3_tf") + "/ckpt")
     legacy = retrieval(keras_2, keras_2.optimizers.legacy.Adam(learning_rate=0.125))
@@ -162,6 +190,7 @@ def make_all(folder):
         model = embedding_dot(K)
         model.save(at(f"embedding_dot_{name}." + ("h5" if K is keras_2 else "keras")))
     nested(keras_2).save(at("nested_k2_saved_model"), save_format="tf")
+    image_embedding().save(at("image_embedding.h5"))
     keras_2.backend.clear_session()  # not within the scope, which it would end
     with tf.distribute.MirroredStrategy([f"/cpu:{cpu}" for cpu in range(4)]).scope():
         model = demo(keras_2)

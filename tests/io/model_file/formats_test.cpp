@@ -322,7 +322,7 @@ TEST(TensorFlowCheckpoint, OfNamesJoinsSlicesAndKnowsSlots) {
 }
 
 TEST(Architecture, IsReadFromEveryFormatThatHasOne) {
-  for (const char* file : {"retrieval_k2.h5", "retrieval_k3.h5", "retrieval_k2.keras", "retrieval_k3.keras", "retrieval_k2_saved_model", "retrieval_keras3.json"}) {
+  for (const char* file : {"retrieval_k2.h5", "retrieval_k3.h5", "retrieval_k2.keras", "retrieval_k3.keras", "retrieval_k2_saved_model", "retrieval_k3.json"}) {
     const Value architecture = read_architecture(models + file);
     EXPECT_EQ(architecture.at("class_name").as_string(), "Sequential") << file;
     EXPECT_TRUE(architecture.at("config").at("layers").is_list()) << file;
