@@ -16,6 +16,13 @@ constexpr int newest_major = 3;
 constexpr int newest_minor = 15;
 constexpr int newest_tf_keras_minor = 21;
 
+bool is_keras_module(const std::string& name) {
+  for (const std::string_view own : {"keras", "tf_keras"}) {
+    if (name == own || name.starts_with(std::string(own) + ".")) return true;
+  }
+  return false;
+}
+
 void add_custom_classes(const Value& model, const std::string& path, std::vector<Value>& found) {
   const Value* class_name = model.find("class_name");
   const Value* config = model.find("config");
@@ -23,10 +30,15 @@ void add_custom_classes(const Value& model, const std::string& path, std::vector
   const Value* registered = model.find("registered_name");
   const bool is_registered = registered != nullptr && registered->is_string() && registered->as_string().find('>') != std::string::npos;
   const std::string& name = is_registered ? registered->as_string() : class_name->as_string();
-  if (!is_keras_class(name)) {
+  // A class of somebody's module may have the name of one of Keras's; Keras's modules have operations beside layers.
+  const Value* module = model.find("module");
+  const bool has_module = module != nullptr && module->is_string();
+  const bool is_own = has_module ? is_keras_module(module->as_string()) : is_keras_class(name);
+  if (!is_own) {
     Value object = Value::map();
     object.with_place(class_name->place());
     object.set("class_name", name);
+    if (has_module) object.set("module", *module);
     object.set("config", config != nullptr ? *config : Value::map());
     object.set("path", path);
     found.push_back(std::move(object));

@@ -21,7 +21,8 @@ Value compile_config_of(Value training_config);
 /// {"class_name": "__tuple__", "items": [...]} as a plain list, in the whole tree.
 Value without_tuples(const Value& value);
 
-/// Every class in a model's layers, nested ones too, that isn't Keras's: {class_name, config, path}; the model's own too, with an empty path.
+/// Every class in a model's layers, nested ones too, that isn't Keras's: {class_name, config, path}, with its `module` where the file names one; the model's own
+/// too, with an empty path.
 std::vector<Value> custom_classes_of(const Value& architecture);
 
 }  // namespace lockstep
