@@ -272,10 +272,10 @@ class GraphBuilder {
     if (!pending.inputs) {
       if (pending.before >= 0) {
         call.inputs = {{pending.before, 0}};
-      } else if (model_->inputs.size() == 1) {
+      } else if (const size_t inputs = model_->inputs.size() - section_.own_weights; inputs == 1) {
         call.inputs = {{-1, 0}};
       } else {
-        fail_at(call.place, "Y31", fmt::format("layer '{}' is the first and the model has {} inputs; say which it reads: inputs: [...]", name, model_->inputs.size()));
+        fail_at(call.place, "Y31", fmt::format("layer '{}' is the first and there are {} inputs; say which it reads: inputs: [...]", name, inputs));
       }
       return;
     }

@@ -26,6 +26,7 @@ struct GraphSection {
   const Value* outputs = nullptr;  ///< may be null: the last layer
   std::vector<Model::Input> inputs;
   std::vector<Place> input_places;  ///< as many as inputs
+  size_t own_weights = 0;           ///< how many of the inputs, the last ones, are weights of a custom layer: read by name, never by default
   std::string path;                 ///< for messages: "model", "custom_layers.tower"
   Place place;
   Model::Order order = Model::Order::keras;

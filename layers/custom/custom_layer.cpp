@@ -174,6 +174,7 @@ Model& CustomLayer::inner() {
     input.name = weight.spec.name;
     input.any_shape = true;
     section.input_places.push_back(weight.place);
+    ++section.own_weights;
   }
   const Value layers = substitute(definition_.layers, values_, definition_);
   const Value outputs = substitute(definition_.outputs, values_, definition_);
