@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "launcher/commands/command.h"
+#include "launcher/session.h"
 
 namespace lockstep {
 
@@ -76,10 +77,10 @@ int run_program(int count, const char* const* arguments) {
   }
   try {
     return static_cast<int>(run());
+  } catch (const Told& told) {
+    return static_cast<int>(told.code);
   } catch (const Error& error) {
-    // Where rank 0 itself is lost, whoever knows says so.
-    const bool rank_0_is_lost = error.exit_code() == ExitCode::peer;
-    if (prints || rank_0_is_lost) print(error.what());
+    tell(error, launched_rank());
     return static_cast<int>(error.exit_code());
   } catch (const std::bad_alloc&) {
     if (prints) print("error[X08] out of memory; 'lockstep check JOB.yaml' tells what the job needs");

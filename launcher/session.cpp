@@ -1,8 +1,11 @@
 #include "launcher/session.h"
 
+#include <cstdio>
 #include <cstdlib>
 #include <optional>
 #include <string_view>
+
+#include <unistd.h>
 
 #include <fmt/format.h>
 
@@ -44,6 +47,24 @@ void check_batch_shell() {
 
 }  // namespace
 
+void tell(const Error& error, int rank) {
+  const std::string_view text = error.what();
+  const bool rank_0_is_missing = text.find(" for rank 0") != std::string_view::npos || text.find(" for ranks 0") != std::string_view::npos;
+  if (rank != 0 && !rank_0_is_missing) return;
+  std::fflush(stdout);
+  fmt::print(stderr, "{}\n", text);
+  std::fflush(stderr);
+}
+
+namespace {
+
+/// A wait that ran out: peers may be dead, and MPI_Finalize would wait for them for ever.
+bool peers_may_be_gone(const Error& error) {
+  return !error.problems().empty() && (error.problems().front().code == "P01" || error.problems().front().code == "P02");
+}
+
+}  // namespace
+
 void run_ranks(const SessionOptions& options, const std::function<void(Communicator&, const Log&)>& rank_main) {
   const auto run = [&](Communicator& communicator) {
     use_one_thread();
@@ -58,7 +79,9 @@ void run_ranks(const SessionOptions& options, const std::function<void(Communica
       run(*communicator);
     } catch (const Error& error) {
       communicator->report_failure(error);
-      throw;
+      tell(error, communicator->rank());
+      if (peers_may_be_gone(error)) ::_exit(static_cast<int>(error.exit_code()));
+      throw Told{error.exit_code()};
     }
     return;
   }

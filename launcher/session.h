@@ -5,6 +5,7 @@
 #include <string>
 
 #include "core/communicator/communicator.h"
+#include "core/error/error.h"
 #include "launcher/log.h"
 
 namespace lockstep {
@@ -16,8 +17,16 @@ struct SessionOptions {
   bool quiet = false;
 };
 
-/// Runs `rank_main` on every rank: under a launcher one process a rank (MPI), else one rank, or threads. Throws what a rank threw, the same on every
-/// rank. Throws L-family where the launcher's count of tasks and MPI's differ, with both numbers and the remedy.
+/// Thrown by run_ranks in the place of an Error that has been printed: what is left is the exit code.
+struct Told {
+  ExitCode code = ExitCode::internal;
+};
+
+/// Prints an error once for all ranks of a job: rank 0 does, and where rank 0 itself is missing the rank that waited for it.
+void tell(const Error& error, int rank);
+
+/// Runs `rank_main` on every rank: under a launcher one process a rank (MPI), else one rank, or threads. What a rank throws is thrown on every rank:
+/// under MPI as Told, printed before the ranks leave together, since a rank that leaves early with a code makes mpirun kill the others. Throws L-family where the launcher's count of tasks and MPI's differ, with both numbers and the remedy.
 void run_ranks(const SessionOptions& options, const std::function<void(Communicator&, const Log&)>& rank_main);
 
 }  // namespace lockstep

@@ -14,7 +14,7 @@ namespace lockstep {
 
 void SyntheticColumn::fields(Fields& fields) {
   fields.add("fill", fill, "Every element: ones, zeros or a number.");
-  fields.add("random", random, "The distribution of the elements.").one_of({"integer", "uniform", "normal"});
+  fields.add("random", random, "The distribution of the elements.").one_of({"integer", "uniform", "normal", "one_hot"});
   fields.add("low", low, "The lowest random value; 0 by default.");
   fields.add("high", high, "The end of the random values, itself left out; required for integers, else 1 by default.");
   fields.add("mean", mean, "Of normal values; 0 by default.");
@@ -30,7 +30,8 @@ namespace {
 enum class Distribution { constant,
                           integer,
                           uniform,
-                          normal };
+                          normal,
+                          one_hot };  // a random one of the last axis is 1, the others are 0
 
 struct Recipe {
   Distribution distribution = Distribution::constant;
@@ -64,6 +65,10 @@ class SyntheticArray : public RowArray {
         return static_cast<T>(recipe_.low + (recipe_.high - recipe_.low) * uniform_f64_at(key_, row, element));
       case Distribution::normal:
         return static_cast<T>(recipe_.low + recipe_.high * normal_at(key_, row, element));
+      case Distribution::one_hot: {
+        const auto classes = static_cast<uint64_t>(recipe_.high);
+        return static_cast<T>(static_cast<uint64_t>(integer_at(key_, row, element / classes, 0, static_cast<int64_t>(classes))) == element % classes);
+      }
     }
     return T{};
   }
@@ -87,6 +92,10 @@ Recipe recipe_of(const SyntheticColumn& column, const Value& description, const 
   if (!normal && (column.mean || column.stddev)) refuse("mean and stddev belong to random: normal");
   if (!column.random) return {Distribution::constant, constant_of(column.fill, join_path(path, "fill")), 0};
   if (normal) return {Distribution::normal, column.mean.value_or(0), column.stddev.value_or(1)};
+  if (column.random == "one_hot") {
+    if (column.low || column.high) refuse("random: one_hot has as many classes as the last axis of its shape");
+    return {Distribution::one_hot, 0, 1};
+  }
   const bool integer = *column.random == "integer";
   const double low = column.low.value_or(0);
   if (integer && !column.high) refuse("random: integer needs high, the first integer that is left out: high: 2 gives 0 and 1");
@@ -111,7 +120,7 @@ bool holds_exactly(DType dtype, double value) {
 std::unique_ptr<RowArray> synthetic_array(const Value& description, const std::string& path, int64_t samples, const SyntheticDefaults& defaults, uint64_t seed) {
   const auto column = read_described<SyntheticColumn>(description, path);
   const auto refuse = [&](const std::string& message) { fail_at(description.place(), "Y13", fmt::format("{}: {}", path, message)); };
-  const Recipe recipe = recipe_of(column, description, path);
+  Recipe recipe = recipe_of(column, description, path);
   std::optional<DType> dtype = defaults.dtype;
   if (column.dtype) {
     dtype = dtype_from_name(*column.dtype);
@@ -128,6 +137,10 @@ std::unique_ptr<RowArray> synthetic_array(const Value& description, const std::s
   for (const int64_t size : row) {
     if (size < 0) refuse(fmt::format("the model's shape {} leaves an axis open; write shape: [...]", text_of(row)));
     shape.push_back(size);
+  }
+  if (recipe.distribution == Distribution::one_hot) {
+    if (shape.size() < 2 || shape.back() < 1) refuse("random: one_hot needs a row of at least one axis; write shape: [CLASSES]");
+    recipe.high = static_cast<double>(shape.back());
   }
   return std::make_unique<SyntheticArray>(path, *dtype, shape, recipe, RandomKey{seed, stream_of(path)});
 }

@@ -49,7 +49,10 @@ void print_model(const Log& log, const StoredModel& stored, bool json) {
     log.result(fmt::format("optimizer: {}, {} iterations, {} slots", stored.optimizer->class_name.empty() ? "class unknown" : stored.optimizer->class_name, stored.optimizer->iterations.value_or(0), stored.optimizer->slots.size()));
     for (const StoredOptimizer::Slot& slot : stored.optimizer->slots) log.result(fmt::format("  {:<16} {:<27} {:<24} {}", slot.name, printable(shown_name(slot.tensor)), slot.tensor.type.text(), printable(slot.tensor.source)));
   }
-  for (const Value& object : stored.custom_objects) log.result(fmt::format("class of the user's own: {} at {}", printable(object.at("class_name").as_string()), printable(object.at("path").as_string())));
+  for (const Value& object : stored.custom_objects) {
+    const std::string& path = object.at("path").as_string();
+    log.result(fmt::format("class of the user's own: {} ({})", printable(object.at("class_name").as_string()), path.empty() ? "the model itself" : printable(path)));
+  }
   for (const std::string& note : stored.notes) log.result("note: " + note);
 }
 

@@ -62,18 +62,30 @@ void take_architecture(Facts& facts, const StoredModel& stored) {
   for (const StoredTensor& tensor : stored.tensors) facts.weights.push_back({tensor.layer.empty() ? tensor.object_path : tensor.layer, tensor.variable, tensor.type.shape});
 }
 
-/// The unknown class of a file whose architecture nobody gives.
-[[noreturn]] void refuse_custom(const StoredModel& stored) {
+/// Throws for every class of the user's own that the file names and the job does not map: its name, where it sits, what to paste.
+void check_custom_classes(const StoredModel& stored, const CustomObjects& mapped) {
   Problems problems;
   std::vector<FileWeight> weights;
   for (const StoredTensor& tensor : stored.tensors) weights.push_back({tensor.layer.empty() ? tensor.object_path : tensor.layer, tensor.variable, tensor.type.shape});
   for (const Value& object : stored.custom_objects) {
-    const std::string class_name = object.at("class_name").as_string();
+    const std::string registered = object.at("class_name").as_string();
+    const std::string class_name = registered.substr(registered.rfind('>') + 1);
+    if (mapped.find(registered, class_name)) continue;
     const std::string path = object.at("path").as_string();
+    const std::string place = fmt::format("{}: {}", stored.file, path.empty() ? "the model itself" : printable(path));
+    if (path.empty()) {
+      problems.add({"M20", place, fmt::format("class '{0}' is neither Keras's nor declared; nothing was run. Describe what it computes under model: in a job, and say so with restore: {{from: {1}, custom_objects: {{{0}: model}}}}", printable(registered), stored.file), {}});
+      continue;
+    }
     const Value* config = object.find("config");
-    problems.add({"M20", fmt::format("{}: {}", stored.file, printable(path)), fmt::format("class '{}' is neither Keras's nor declared in a job; nothing was run. Write a job with model:, restore: {{from: {}, custom_objects: {{{}: TYPE}}}} and this:\n{}", printable(class_name), stored.file, printable(class_name), custom_layer_stub(class_name, class_name, config ? *config : Value::map(), path, weights)), {}});
+    problems.add({"M20", place, fmt::format("class '{}' is neither Keras's nor declared; nothing was run. To declare it, paste this into the job and fill in what it computes:\n{}", printable(registered), custom_layer_stub(class_name, registered, config ? *config : Value::map(), path, weights)), {}});
   }
   problems.raise();
+}
+
+/// A file whose architecture nobody gives.
+[[noreturn]] void refuse_without_architecture(const StoredModel& stored) {
+  check_custom_classes(stored, CustomObjects());
   throw Error("M20", stored.file, "the file holds weights alone; describe the model in a job (model:) and give this file as restore.from");
 }
 
@@ -106,6 +118,7 @@ class Builder {
       if (!request_.command.empty()) require_keys(*blueprint_.job, request_.command);
       const Job& job = blueprint_.job->job;
       if (job.restore.from) open_source(*job.restore.from, facts);
+      if (blueprint_.stored) check_custom_classes(*blueprint_.stored, CustomObjects(job.restore.custom_objects));
       read_job_architecture(facts);
       return facts;
     }
@@ -118,7 +131,7 @@ class Builder {
     }
     if (!request_.overrides.empty()) throw Error("Y41", "command line", fmt::format("'{}': only a job file's keys can be overridden, and {} is none", request_.overrides.front(), target));
     open_source(target, facts);
-    if (!blueprint_.stored->architecture) refuse_custom(*blueprint_.stored);
+    if (!blueprint_.stored->architecture) refuse_without_architecture(*blueprint_.stored);
     facts.architecture = write_json(*blueprint_.stored->architecture);
     facts.architecture_file = target;
     return facts;
@@ -162,7 +175,7 @@ class Builder {
       facts.architecture_file = path;
     } else if (job.model.is_null() || job.model.size() == 0) {
       if (!blueprint_.stored) throw Error("Y11", blueprint_.target, "'model' is required: describe it, or give restore.from");
-      if (!blueprint_.stored->architecture) refuse_custom(*blueprint_.stored);
+      if (!blueprint_.stored->architecture) refuse_without_architecture(*blueprint_.stored);
       facts.architecture = write_json(*blueprint_.stored->architecture);
       facts.architecture_file = facts.source;
     }

@@ -20,7 +20,7 @@ const std::vector<FaultKind>& fault_kinds() {
       {"kill", "The rank kills itself with SIGKILL at the step."},
       {"stop", "The rank stops itself with SIGSTOP at the step."},
       {"throw", "The rank fails with an error at the step."},
-      {"flip", "One bit of a weight of the rank flips at the step."},
+      {"flip", "One bit of a weight of the rank flips after the step."},
   };
   return kinds;
 }

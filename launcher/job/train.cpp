@@ -66,7 +66,9 @@ class Training {
     blueprint_ = make_blueprint(communicator_, {request_.job, request_.overrides, "train"});
     const Job& job = blueprint_.job->job;
     faults_.emplace(job.faults, communicator_.rank());
+    if (job.watchdog.limit_seconds.number) communicator_.set_limit(*job.watchdog.limit_seconds.number);
     check_device(job.device);
+    check_same_processors(communicator_);
     agreed_replicas(communicator_, job, 0);
     open_run();
     replicas_ = agreed_replicas(communicator_, job, start_.resumes ? start_.state.replicas : 0);
@@ -165,12 +167,10 @@ class Training {
     for (const auto& gradient : traced.step.gradients) gradients.push_back(gradient.variable);
     for (const auto& update : traced.step.updates) updates.push_back(update.variable);
     state_.emplace(fresh_state(blueprint_, gradients, updates));
-    const MirroredState fresh = *state_;
-
     if (!blueprint_.compile_config.is_null() && job().train.optimizer.is_null()) log_.info("optimizer: " + write_json(to_keras(*optimizer_).at("config")));
     const Restored restored = restore();
     for (const std::string& line : advice(blueprint_, spec_)) log_.warn(line);
-    if (faults_->has("fresh_weights")) restore_values(fresh);
+    if (faults_->has("fresh_weights")) state_.emplace(fresh_state(blueprint_, gradients, updates));
     if (faults_->has("altered_weight")) state_->memory(0)[0] ^= std::byte{1};
     check_mirrored(communicator_, *state_, "after the restore");
 
@@ -252,10 +252,6 @@ class Training {
     restored_optimizer_ = std::move(shared);
   }
 
-  void restore_values(const MirroredState& from) {
-    for (size_t v = 0; v < from.variables().size(); ++v) state_->set(v, from.tensor(v));
-  }
-
   void write_receipts(const Restored& restored, const std::vector<LiveReplica>& live) {
     on_root(communicator_, "writing the receipt", [&]() -> std::string {
       archive_config_ = to_keras_config(*blueprint_.model, compile_config_of(*optimizer_, keras_losses(blueprint_, spec_)));
@@ -307,12 +303,12 @@ class Training {
       const int64_t epoch = position.epoch;
       const int64_t step = position.step;
       faults_->at_step(step + 1);
-      if (faults_->due("flip", step + 1)) state_->memory(0)[0] ^= std::byte{1};
       communicator_.set_step(step + 1);
       const std::span<const int64_t> rows = order_->next(position);
       ControlWord mine;
       mine.stop = signals.raised() ? 1 : 0;
       const StepReport& report = trainer_->step(step, *data_, rows, mine);
+      if (faults_->due("flip", step + 1)) state_->memory(0)[0] ^= std::byte{1};
       if (prints_) show_printed();
       const bool stop = report.control.stop > 0;
       take_report(report, static_cast<int64_t>(rows.size()), step + 1);
