@@ -16,7 +16,8 @@ struct WeightName {
   std::string object_path;              ///< .keras and .weights.h5: "layers/functional/layers/dense"; empty for weights of the model itself
   int object_index = 0;                 ///< vars/<i> below object_path
   std::string keras2_object_path;       ///< Keras 2's TensorFlow checkpoints: "layer_with_weights-1/layer_with_weights-0"; then the attribute
-  std::string keras3_path;              ///< Keras 3's variable.path: "retrieval/hidden/kernel" in a Sequential, "hidden/kernel" in a functional model
+  std::string keras3_path;              ///< Keras 3's variable.path: "retrieval/hidden/kernel" in a Sequential (which one that was loaded from a file drops:
+                                        ///< "hidden/kernel"), "hidden/kernel" in a functional model
   std::string keras2_path;              ///< Keras 2's variable name without ":0": "hidden/kernel"
   std::string top_layer;                ///< legacy .h5: the outermost layer's name, whose group holds the weight
   int legacy_index = 0;                 ///< legacy .h5: its number there, all trainable ones first, then the others
