@@ -117,14 +117,20 @@ const Entry* find_entry(std::string_view name) {
   return found == std::end(entries) ? nullptr : found;
 }
 
+/// Functions, then layers: the nearest name that is told is a function's where both are as near.
+std::vector<std::string> names_by_kind() {
+  std::vector<std::string> names;
+  for (const Entry& entry : entries) names.emplace_back(entry.name);
+  for (const Alias& alias : aliases) names.emplace_back(alias.name);
+  return names;
+}
+
 }  // namespace
 
 Symbol ActivationFunction::apply(Symbol x, int semantics) const { return function_ ? function_(x, semantics) : x; }
 
 std::vector<std::string> activation_names() {
-  std::vector<std::string> names;
-  for (const Entry& entry : entries) names.emplace_back(entry.name);
-  for (const Alias& alias : aliases) names.emplace_back(alias.name);
+  std::vector<std::string> names = names_by_kind();
   std::ranges::sort(names);
   return names;
 }
@@ -136,7 +142,7 @@ ActivationFunction make_activation(const Value& value) {
   const auto alias = std::ranges::find(aliases, identifier.name, &Alias::name);
   const bool is_alias = alias != std::end(aliases);
   const Entry* entry = find_entry(is_alias ? alias->means : std::string_view(identifier.name));
-  if (!entry) fail_unknown(identifier, "activation", activation_names());
+  if (!entry) fail_unknown(identifier, "activation", names_by_kind());
 
   Arguments arguments;
   Fields fields;

@@ -52,7 +52,7 @@ class Dense final : public Layer {
     const Symbol kernel = context.borrow(source);
     const Value* turned = borrow.find("transposed");
     transposed = turned && turned->as_boolean();
-    const Shape& shape = kernel.shape();
+    const Shape shape = kernel.shape();
     if (shape.size() != 2) throw Error("Y36", context.path(), fmt::format("borrows '{}', which is {}; a kernel is a matrix", source, text_of(shape)));
     const int64_t in = shape[transposed ? 1 : 0], out = shape[transposed ? 0 : 1];
     if (in == x.last() && (!units_ || *units_ == out)) return kernel;

@@ -11,7 +11,7 @@ class Flatten final : public Layer {
   void fields(Fields& fields) override { fields.add("data_format", data_format_, "order of axes"); }
   std::vector<Symbol> call(LayerContext& context, std::span<const Symbol> inputs) override {
     expect_inputs(context.path(), inputs, 1);
-    const Shape& shape = inputs[0].shape();
+    const Shape shape = inputs[0].shape();
     if (shape.empty()) expect_rank(context.path(), inputs[0], 2, "(rows, ...)");
     return {ops::reshape(inputs[0], {shape[0], elements_of(Shape(shape.begin() + 1, shape.end()))})};
   }

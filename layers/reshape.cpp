@@ -16,7 +16,7 @@ class Reshape final : public Layer {
   void fields(Fields& fields) override { fields.add("target_shape", target_shape_, "sizes of the axes after the first; one may be -1").require().at_least(-1); }
   std::vector<Symbol> call(LayerContext& context, std::span<const Symbol> inputs) override {
     expect_inputs(context.path(), inputs, 1);
-    const Shape& from = inputs[0].shape();
+    const Shape from = inputs[0].shape();
     if (from.empty()) expect_rank(context.path(), inputs[0], 2, "(rows, ...)");
     const int64_t row = elements_of(Shape(from.begin() + 1, from.end()));
     // -1 is worked out from one row: with no rows at all it could not be.

@@ -77,7 +77,7 @@ std::pair<Symbol, Symbol> to_same_rank(Symbol a, Symbol b) {
 }
 
 Symbol aligned_weight(Symbol sample_weight, Symbol values) {
-  const Shape& shape = values.shape();
+  const Shape shape = values.shape();
   Symbol weight = sample_weight;
   if (weight.shape().size() == shape.size() + 1 && weight.last() == 1) weight = ops::squeeze(weight, -1);
   Shape aligned = weight.shape();
@@ -106,7 +106,7 @@ Symbol logits_behind(Symbol y_pred, std::string_view op) {
 
 LossTerm reduce_weighted(const LossValues& given, Symbol sample_weight, std::string_view reduction, int64_t global_rows) {
   Graph& graph = given.values.graph();
-  const Shape& shape = given.values.shape();
+  const Shape shape = given.values.shape();  // a copy: new nodes move what Symbol::shape() refers to
   // Sums of many samples are kept in f64: a replica's share must not depend on how large it is.
   Symbol values = ops::cast(given.values, DType::f64);
   const Symbol valid = given.valid ? ops::cast(given.valid, DType::f64) : Symbol();

@@ -21,7 +21,7 @@ class SparseCategoricalCrossentropy final : public Loss {
     fields.add("axis", axis_, "the axis of classes: the last");
   }
   LossValues values(Symbol y_true, Symbol y_pred) const override {
-    const Shape& shape = y_pred.shape();
+    const Shape shape = y_pred.shape();
     Symbol labels = y_true;
     if (labels.shape().size() == shape.size() && labels.last() == 1) labels = ops::squeeze(labels, -1);
     if (shape.size() < 2 || labels.shape() != Shape(shape.begin(), shape.end() - 1)) {

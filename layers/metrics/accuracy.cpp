@@ -56,7 +56,7 @@ class SparseCategoricalAccuracy final : public Metric {
   std::string_view type() const override { return "SparseCategoricalAccuracy"; }
   void fields(Fields&) override {}
   Symbol values(Symbol y_true, Symbol y_pred) const override {
-    const Shape& shape = y_pred.shape();
+    const Shape shape = y_pred.shape();
     Symbol labels = y_true;
     if (labels.shape().size() == shape.size() && labels.last() == 1) labels = ops::squeeze(labels, -1);
     if (shape.size() < 2 || labels.shape() != Shape(shape.begin(), shape.end() - 1)) {

@@ -62,7 +62,7 @@ TEST(Activation, IsWrittenAsKerasReadsIt) {
 }
 
 TEST(Activation, TellsUnknownNames) {
-  EXPECT_NE(thrown([] { make_activation("sofmax"); }).find("error[Y30]: unknown activation 'sofmax'; did you mean 'softmax'?"), std::string::npos);
+  EXPECT_NE(thrown([] { make_activation("sofmax"); }).find("error[Y30] unknown activation 'sofmax'; did you mean 'softmax'?"), std::string::npos);
   EXPECT_NE(thrown([] { make_activation("<lambda>"); }).find("restore.custom_objects"), std::string::npos);
   EXPECT_NE(thrown([] { make_activation(Map{{"type", "tanh"}, {"alpha", 1}}); }).find("unknown key 'alpha' in 'tanh'"), std::string::npos);
 }

@@ -231,7 +231,9 @@ TEST(Contract, AReplicaWithoutRowsAddsZeroToGradients) {
   for (const Row& row : rows) {
     SCOPED_TRACE(row.type);
     const auto layer = made(row);
-    const TracedLayer traced(*layer, types_of(row, 0), settings_of("float64"));
+    LayerContext::Settings settings = settings_of("float64");
+    settings.global_rows = 3;  // of the other replicas
+    const TracedLayer traced(*layer, types_of(row, 0), settings);
     const Symbol total = weighed(traced.outputs);
     std::vector<Symbol> variables;
     for (const Weight& weight : traced.weights.all()) {

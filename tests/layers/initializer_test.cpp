@@ -127,7 +127,7 @@ TEST(Initializer, ReadsAndWritesKerassForm) {
 }
 
 TEST(Initializer, TellsUnknownNamesAndArguments) {
-  EXPECT_NE(thrown([] { make_initializer("glorot_unifrom"); }).find("error[Y30]: unknown initializer 'glorot_unifrom'; did you mean 'glorot_uniform'?"), std::string::npos);
+  EXPECT_NE(thrown([] { make_initializer("glorot_unifrom"); }).find("error[Y30] unknown initializer 'glorot_unifrom'; did you mean 'glorot_uniform'?"), std::string::npos);
   EXPECT_NE(thrown([] { make_initializer(Map{{"type", "RandomNormal"}, {"stdev", 1}}); }).find("did you mean 'stddev'?"), std::string::npos);
   EXPECT_NE(thrown([] { make_initializer("orthogonal")->make({DType::f32, {3}}, 0, "b"); }).find("needs two axes or more"), std::string::npos);
 }

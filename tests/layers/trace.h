@@ -40,7 +40,7 @@ struct TracedLayer {
   /// Inputs are named x0, x1, ...
   TracedLayer(Layer& layer, const std::vector<TensorType>& types, LayerContext::Settings settings = {}) {
     settings.rows = types[0].shape.empty() ? 0 : types[0].shape[0];
-    settings.global_rows = settings.rows;
+    if (settings.global_rows == 0) settings.global_rows = settings.rows;
     context = std::make_unique<LayerContext>(*graph, weights, settings);
     for (size_t i = 0; i < types.size(); ++i) inputs.push_back(graph->input("x" + std::to_string(i), types[i]));
     outputs = context->call(layer, inputs);
