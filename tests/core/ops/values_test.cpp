@@ -104,7 +104,7 @@ TEST(Values, EqualMaximaShareTheGradientAndPoolingGivesItToTheFirst) {
 }
 
 TEST(Values, ALongSumOfF32KeepsItsDigits) {
-  // Adding one after the other is off by 4e-2 here.
+  // Adding one after the other is off by 1e-2 here.
   const int64_t n = 1 << 20;
   OneInput given({n}, Values(static_cast<size_t>(n), 0.1), DType::f32);
   const double exact = static_cast<double>(0.1f) * static_cast<double>(n);
