@@ -22,7 +22,7 @@ class Reducer {
   virtual ~Reducer() = default;
 
   /// Where local replica i (0 for the first that this rank hosts) leaves what is to be summed: `elements` values, read by other ranks in place. The same
-  /// place for ever, 64-byte aligned, zero at first; reduce_scatter and all_gather leave anything in it.
+  /// place for ever, 64-byte aligned, zero at first; no call changes it.
   virtual std::span<std::byte> contribution(int local_replica) = 0;
   /// The elements that `rank` owns. Slices tile [0, elements) in rank order; inner ends are multiples of slice_block. The last ones may be empty.
   virtual Range slice(int rank) const = 0;
@@ -33,6 +33,9 @@ class Reducer {
   virtual void reduce_scatter(const Take& take) = 0;
   /// `full` holds this rank's slice in place; afterwards it holds every rank's.
   virtual void all_gather(std::span<std::byte> full) = 0;
+  /// An array of this rank's own, `elements` values, 64-byte aligned, zero at first, the same for ever: all_gather into it copies least, as the others
+  /// read this rank's slice in place. Where weights that are updated slice by slice should live. Write to it only between begin() and all_gather().
+  virtual std::span<std::byte> full() = 0;
 };
 
 /// Elements between two possible ends of a slice; also the block of the fixed order in which norms are summed.

@@ -241,8 +241,8 @@ class NcclReducer final : public Reducer {
   void all_gather(std::span<std::byte> full) override {
     if (full.size() != bytes_of(elements_)) throw Error("X01", "", "the bytes to gather are not as many as were reduced");
     if (ranks_ == 1) return;
-    if (share_ * ranks_ == elements_) {
-      const std::byte* own = full.data() + bytes_of(slice(rank_).begin);
+    if (share_ * ranks_ == elements_ || full.data() == full_.data()) {
+      const std::byte* own = full.data() + bytes_of(share_ * rank_);
       nccl_->finish(ncclAllGather(own, full.data(), static_cast<size_t>(share_), nccl_type(dtype_), nccl_->handle(), stream_), "weights");
       return;
     }
@@ -254,6 +254,12 @@ class NcclReducer final : public Reducer {
       add_to_group(ncclBroadcast(place, place, static_cast<size_t>(theirs.size()), nccl_type(dtype_), owner, nccl_->handle(), stream_), "weights");
     }
     end_group("weights");
+  }
+
+  /// Of whole shares, so that the library's own all-gather can be used.
+  std::span<std::byte> full() override {
+    if (full_.data() == nullptr) full_ = DeviceMemory(stride_);
+    return {full_.data(), bytes_of(elements_)};
   }
 
  private:
@@ -367,6 +373,7 @@ class NcclReducer final : public Reducer {
   size_t stride_ = 0;
   DeviceMemory contributions_;
   DeviceMemory sums_;
+  DeviceMemory full_;  // made when first asked for
   DeviceMemory received_;
   std::vector<DeviceSum> partial_sums_;
   std::vector<DeviceMemory> partial_memory_;

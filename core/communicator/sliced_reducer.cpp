@@ -13,8 +13,8 @@ namespace lockstep {
 struct alignas(128) SlicedReducer::Line {
   std::atomic<uint64_t> ready;    // contributions are complete
   std::atomic<uint64_t> reduced;  // contributions of others are no longer read
-  std::atomic<uint64_t> placed;   // slices are in their outboxes
-  std::atomic<uint64_t> copied;   // outboxes of others are no longer read
+  std::atomic<uint64_t> placed;   // slices can be read from its array
+  std::atomic<uint64_t> copied;   // arrays of others are no longer read
 };
 
 namespace {
@@ -73,10 +73,10 @@ SlicedReducer::SlicedReducer(std::shared_ptr<Group> group, DType dtype, int64_t 
   size_t end = round_up(placement.peers().size() * sizeof(Line), page);
   for (const int rank : placement.peers()) {
     offsets_.push_back(end);
-    end += round_up(static_cast<size_t>(replicas.of_rank(rank).size()) * stride_, page);
+    end += round_up(static_cast<size_t>(replicas.of_rank(rank).size() + 1) * stride_, page);
   }
   segment_ = group_->share(end, "reducer");
-  // The first to touch a page decides on which memory it is.
+  // The first to touch a page decides on which memory it is. Who gathers into an array elsewhere needs little of the one here.
   std::memset(contribution_of(static_cast<int>(replicas.of_rank(placement.rank).begin)), 0, static_cast<size_t>(replicas.of_rank(placement.rank).size()) * stride_);
 
   struct Input {
@@ -149,10 +149,14 @@ std::span<std::byte> SlicedReducer::contribution(int local_replica) {
   return {contribution_of(static_cast<int>(replicas_.of_rank(group_->placement().rank).begin) + local_replica), bytes_of(elements_)};
 }
 
-std::byte* SlicedReducer::outbox(int owner) const {
+std::byte* SlicedReducer::full_of(int rank) const {
+  const size_t offset = offsets_[static_cast<size_t>(group_->placement().local_index(rank))];
+  return segment_->bytes().data() + offset + static_cast<size_t>(replicas_.of_rank(rank).size()) * stride_;
+}
+
+int SlicedReducer::holder_of(int owner) const {
   const Placement& placement = group_->placement();
-  const int holder = placement.on_this_node(owner) ? owner : placement.helper(placement.node(), owner);
-  return contribution_of(static_cast<int>(replicas_.of_rank(holder).begin)) + bytes_of(slice(owner).begin);
+  return placement.on_this_node(owner) ? owner : placement.helper(placement.node(), owner);
 }
 
 template <class Counter>
@@ -206,12 +210,14 @@ void SlicedReducer::all_gather(std::span<std::byte> full) {
 
   const bool alone = placement.peer_count() == 1;
   const std::span<std::byte> own = full.subspan(bytes_of(own_slice_.begin), bytes_of(own_slice_.size()));
-  if (!alone) copy_bytes(outbox(placement.rank), own.data(), own.size());
+  const std::span<std::byte> shared = this->full();
+  const bool in_place = full.data() == shared.data();
+  if (!alone && !in_place) copy_bytes(shared.data() + bytes_of(own_slice_.begin), own.data(), own.size());
   if (placement.node_count() > 1) {
     Links& links = group_->links();
     for (const Helped& helped : helped_) {
-      std::byte* place = alone ? full.data() + bytes_of(helped.slice.begin) : outbox(helped.owner);
-      links.receive(helped.owner, {place, bytes_of(helped.slice.size())});
+      const std::span<std::byte> target = alone ? full : shared;
+      links.receive(helped.owner, target.subspan(bytes_of(helped.slice.begin), bytes_of(helped.slice.size())));
     }
     for (int node = 0; node < placement.node_count() && !own.empty(); ++node) {
       if (node != placement.node()) links.send(placement.helper(node, placement.rank), own);
@@ -221,14 +227,16 @@ void SlicedReducer::all_gather(std::span<std::byte> full) {
   Line& mine = line(placement.local_index());
   mine.placed.store(gathers_, std::memory_order_release);
   if (!alone) {
-    // Everyone starts behind itself, so that not all read the same outbox at once.
+    // Everyone starts behind itself, so that not all read the same array at once.
     for (int i = 1; i < placement.size(); ++i) {
       const int owner = (placement.rank + i) % placement.size();
       const Range theirs = slice(owner);
       if (theirs.size() == 0) continue;
-      const int holder = placement.on_this_node(owner) ? owner : placement.helper(placement.node(), owner);
+      const int holder = holder_of(owner);
+      // What this rank received for its node is there already.
+      if (holder == placement.rank && in_place) continue;
       group_->wait_for("weights", [this](int local) -> auto& { return line(local).placed; }, placement.local_index(holder), gathers_);
-      copy_bytes(full.data() + bytes_of(theirs.begin), outbox(owner), bytes_of(theirs.size()));
+      copy_bytes(full.data() + bytes_of(theirs.begin), full_of(holder) + bytes_of(theirs.begin), bytes_of(theirs.size()));
     }
   }
   mine.copied.store(gathers_, std::memory_order_release);

@@ -15,7 +15,7 @@ Range slice_of(int64_t elements, int rank, int ranks);
 
 /// A Reducer over the memory of a node and the messages between nodes. Contributions lie in a shared segment. The owner of a slice reads that slice of
 /// every contribution of its node in place; of another node it gets the sums over the largest subtrees that the node hosts, from that node's helper for
-/// the slice. Updated slices are handed out in the place that their contribution had: only the slice's owner or helper reads it there.
+/// the slice. Updated slices are handed out in the owner's own array, or its helper's, which lies in the segment too.
 class SlicedReducer final : public Reducer {
  public:
   SlicedReducer(std::shared_ptr<Group> group, DType dtype, int64_t elements, const Replicas& replicas);
@@ -25,6 +25,7 @@ class SlicedReducer final : public Reducer {
   void begin() override;
   void reduce_scatter(const Take& take) override;
   void all_gather(std::span<std::byte> full) override;
+  std::span<std::byte> full() override { return {full_of(group_->placement().rank), bytes_of(elements_)}; }
 
  private:
   struct Line;
@@ -43,8 +44,9 @@ class SlicedReducer final : public Reducer {
   Line& line(int local_index) const;
   std::byte* contribution_of(int replica) const;
   size_t bytes_of(int64_t count) const { return static_cast<size_t>(count) * element_; }
-  /// Where the slice of `owner` is handed out on this node.
-  std::byte* outbox(int owner) const;
+  std::byte* full_of(int rank) const;
+  /// The rank of this node in whose array the slice of `owner` is handed out.
+  int holder_of(int owner) const;
   void plan_between_nodes();
   void exchange();
   template <class Counter>
@@ -57,8 +59,8 @@ class SlicedReducer final : public Reducer {
   Replicas replicas_;
   Range own_slice_;
   std::shared_ptr<Segment> segment_;
-  std::vector<size_t> offsets_;  // of each local rank's contributions in the segment
-  size_t stride_ = 0;            // between the contributions of one rank
+  std::vector<size_t> offsets_;  // of each local rank's contributions in the segment; its own array follows them
+  size_t stride_ = 0;            // between the arrays of one rank
 
   std::vector<const std::byte*> inputs_;  // of the sum over all replicas, from the first element of this rank's slice
   std::vector<Range> input_ranges_;

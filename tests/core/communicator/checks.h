@@ -74,11 +74,14 @@ void reduces_in_tree_order(Communicator& communicator, DType dtype, int64_t elem
   }
   require(end == elements, "slices end early");
 
-  std::vector<T> full(static_cast<size_t>(elements));
+  std::vector<T> elsewhere(static_cast<size_t>(elements));
   const Range own = reducer->slice(communicator.rank());
   for (int step = 0; step < steps; ++step) {
     const std::vector<T>& expected = expected_sums<T>(replica_count, elements, step);
+    // Into the reducer's own array and into another, in turn.
+    const std::span<T> full = step % 2 == 0 ? std::span(reinterpret_cast<T*>(reducer->full().data()), elsewhere.size()) : std::span(elsewhere);
     reducer->begin();
+    std::fill(full.begin(), full.end(), T(0));
     for (int64_t k = 0; k < hosted.size(); ++k) fill<T>(reducer->contribution(static_cast<int>(k)), static_cast<int>(hosted.begin + k), step);
     int64_t next = own.begin;
     reducer->reduce_scatter([&](int64_t first, std::span<const std::byte> sums) {
@@ -87,10 +90,9 @@ void reduces_in_tree_order(Communicator& communicator, DType dtype, int64_t elem
       next += static_cast<int64_t>(sums.size() / sizeof(T));
     });
     require(next == own.end, "a slice is not complete");
-    reducer->all_gather(std::as_writable_bytes(std::span(full)));
+    reducer->all_gather(std::as_writable_bytes(full));
     require(elements == 0 || std::memcmp(full.data(), expected.data(), full.size() * sizeof(T)) == 0,
             "wrong sums of " + std::to_string(elements) + " elements over " + std::to_string(replica_count) + " replicas on rank " + std::to_string(communicator.rank()));
-    std::fill(full.begin(), full.end(), T(0));
   }
 }
 

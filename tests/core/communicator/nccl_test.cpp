@@ -14,6 +14,6 @@ TEST(JoinDevices, JoinsOrSaysWhatIsMissing) {
   } catch (const Error& error) {
     // L40: a build without NCCL; L41: a machine without a GPU.
     ASSERT_EQ(error.exit_code(), ExitCode::launch) << error.what();
-    if (error.problems().front().code == "L40") EXPECT_THAT(error.what(), testing::HasSubstr("cmake --preset cuda"));
+    EXPECT_THAT(error.what(), testing::AnyOf(testing::HasSubstr("error[L40] this build has no NCCL"), testing::HasSubstr("error[L41]")));
   }
 }
