@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -70,17 +71,18 @@ std::string lower(std::string_view text) {
 
 std::string nearest(std::string_view word, const std::vector<std::string>& candidates) {
   if (word.size() > 200) return {};
+  const size_t allowed = word.size() < 3 ? 0 : std::max<size_t>(1, word.size() / 3);
   std::string best;
-  size_t best_distance = std::max<size_t>(1, word.size() / 3) + 1;
+  std::pair<size_t, size_t> best_distance = {allowed + 1, 0};  // letters of either case alike, then as they are
   for (const std::string& candidate : candidates) {
     if (candidate.size() > 200) continue;
-    const size_t distance = edit_distance(lower(word), lower(candidate));
+    const std::pair<size_t, size_t> distance = {edit_distance(lower(word), lower(candidate)), edit_distance(word, candidate)};
     if (distance < best_distance) {
       best_distance = distance;
       best = candidate;
     }
   }
-  return best;
+  return best_distance.first <= allowed ? best : "";
 }
 
 std::string did_you_mean(std::string_view word, const std::vector<std::string>& candidates) {

@@ -12,6 +12,7 @@ Command verify_command();
 Command inspect_command();
 Command list_command();
 Command schema_command();
+Command bench_command();
 
 /// Every command: one line each, in the order of --help.
 const std::vector<Command>& commands() {
@@ -26,6 +27,7 @@ const std::vector<Command>& commands() {
       extract_command(),
       list_command(),
       schema_command(),
+      bench_command(),
   };
   return list;
 }
