@@ -12,7 +12,7 @@ endfunction()
 # A header and a library without a package file of their own, as an imported target.
 function(lockstep_find name header library)
   find_path(${name}_INCLUDE_DIR ${header} ${ARGN})
-  find_library(${name}_LIBRARY ${library})
+  find_library(${name}_LIBRARY ${library} ${ARGN})
   if(${name}_INCLUDE_DIR AND ${name}_LIBRARY)
     if(NOT TARGET lockstep::${name})
       add_library(lockstep::${name} UNKNOWN IMPORTED)

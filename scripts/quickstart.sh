@@ -8,4 +8,4 @@ scripts/build.sh release -- lockstep
 if [ "$(id -u)" = 0 ]; then export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1; fi
 mpirun --oversubscribe --bind-to none -n 2 build/bin/lockstep train jobs/fashion_mlp.yaml
 echo "accuracy on the 10,000 test images:"
-build/bin/lockstep evaluate runs/fashion_mlp --data jobs/fashion_mlp.yaml
+build/bin/lockstep evaluate jobs/runs/fashion_mlp --data jobs/fashion_mlp.yaml

@@ -26,6 +26,7 @@ void check(Communicator& communicator, const Log& log, const std::string& job_fi
   Blueprint blueprint = make_blueprint(communicator, {job_file, overrides, "check"});
   const Job& job = blueprint.job->job;
   check_device(job.device);
+  refuse_unavailable(*blueprint.job);
   const DataExpectation expectation = expectation_of(blueprint);
   const OpenedData data = open_data(job.data.train.description, "data.train", expectation, static_cast<uint64_t>(job.seed));
   if (job.data.validation.given()) open_data(job.data.validation.description, "data.validation", expectation, static_cast<uint64_t>(job.seed));

@@ -26,8 +26,8 @@ namespace {
 
 /// The data set that is evaluated, and its place in the job.
 std::pair<const Value*, std::string> evaluated_data(const Job& job, const std::string& target) {
-  if (job.data.validation.given()) return {&job.data.validation.description, "data.validation"};
   if (job.data.test.given()) return {&job.data.test.description, "data.test"};
+  if (job.data.validation.given()) return {&job.data.validation.description, "data.validation"};
   if (job.data.train.given()) return {&job.data.train.description, "data.train"};
   throw Error("Y11", target, "'data.validation' is required: there is nothing to evaluate on; name a job that has data with --data JOB.yaml");
 }

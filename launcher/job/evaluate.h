@@ -17,7 +17,7 @@ std::vector<std::pair<std::string, double>> evaluation_numbers(const std::vector
 struct EvaluateRequest {
   std::string target;
   std::vector<std::string> overrides;
-  std::string data_job;  ///< --data: a job whose data.validation (else data.test, data.train), losses and metrics are used; empty: the target's own
+  std::string data_job;  ///< --data: a job whose data.test (else data.validation, data.train), losses and metrics are used; empty: the target's own
   bool json = true;      ///< the only form
 };
 

@@ -25,7 +25,7 @@ fs::path free_name(const fs::path& folder) {
 
 }  // namespace
 
-std::string run_folder_path(const Job& job) { return job.run_folder.empty() ? "runs/" + job.name : job.run_folder; }
+std::string run_folder_path(const Job& job) { return job.run_folder; }
 std::string checkpoints_path(const std::string& run_folder) { return (fs::path(run_folder) / "checkpoints").string(); }
 
 RunFolder open_run_folder(const Job& job) {

@@ -23,7 +23,7 @@ struct RunFolder {
 /// checkpoint is taken from. Makes the folder. Throws C-family (all checkpoints bad), L20 (another job has it), W02 (can't be written).
 RunFolder open_run_folder(const Job& job);
 
-/// "runs/NAME" unless the job says.
+/// load_job has set it: runs/NAME beside the job file unless the job says.
 std::string run_folder_path(const Job& job);
 std::string checkpoints_path(const std::string& run_folder);
 

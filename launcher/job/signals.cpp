@@ -2,6 +2,7 @@
 
 #include <csignal>
 
+#include <algorithm>
 #include <array>
 #include <utility>
 
@@ -32,7 +33,7 @@ StopSignals::StopSignals(const std::vector<std::string>& names) {
     if (number == 0) throw Error("Y13", "checkpoint.signals", fmt::format("unknown signal '{}'; known: USR1, USR2, TERM, INT, HUP, QUIT", printable(name)));
     struct sigaction action = {};
     action.sa_handler = set_flag;
-    action.sa_flags = SA_RESTART;
+    action.sa_flags = SA_RESTART | SA_ONSTACK;
     sigaction(number, &action, nullptr);
     numbers_.push_back(number);
   }
@@ -40,6 +41,19 @@ StopSignals::StopSignals(const std::vector<std::string>& names) {
 
 StopSignals::~StopSignals() {
   for (const int number : numbers_) std::signal(number, SIG_DFL);
+}
+
+SignalStack::SignalStack() : memory_(std::max<size_t>(64 * 1024, static_cast<size_t>(SIGSTKSZ))) {
+  stack_t stack = {};
+  stack.ss_sp = memory_.data();
+  stack.ss_size = memory_.size();
+  sigaltstack(&stack, nullptr);
+}
+
+SignalStack::~SignalStack() {
+  stack_t off = {};
+  off.ss_flags = SS_DISABLE;
+  sigaltstack(&off, nullptr);
 }
 
 bool StopSignals::raised() const { return stop_flag != 0; }

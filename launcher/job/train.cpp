@@ -50,6 +50,9 @@ Replicas agreed_replicas(const Communicator& communicator, const Job& job, int64
   return {static_cast<int>(replicas), ranks};
 }
 
+/// Every `every` steps; 0: never.
+bool is_due(int64_t step, int64_t every) { return every > 0 && step % every == 0; }
+
 /// What rank 0 found in the run folder, for all.
 struct Start {
   bool resumes = false;
@@ -66,6 +69,8 @@ class Training {
     blueprint_ = make_blueprint(communicator_, {request_.job, request_.overrides, "train"});
     const Job& job = blueprint_.job->job;
     faults_.emplace(job.faults, communicator_.rank());
+    signals_.emplace(job.checkpoint.signals);
+    refuse_unavailable(*blueprint_.job);
     if (job.watchdog.limit_seconds.number) communicator_.set_limit(*job.watchdog.limit_seconds.number);
     check_device(job.device);
     check_same_processors(communicator_);
@@ -290,7 +295,6 @@ class Training {
   }
 
   ExitCode loop() {
-    const StopSignals signals(job().checkpoint.signals);
     Position position = state_now_.position();
     const auto last_step = job().train.steps.value_or(INT64_MAX);
     const auto last_epoch = job().train.epochs.value_or(INT64_MAX);
@@ -306,7 +310,7 @@ class Training {
       communicator_.set_step(step + 1);
       const std::span<const int64_t> rows = order_->next(position);
       ControlWord mine;
-      mine.stop = signals.raised() ? 1 : 0;
+      mine.stop = signals_->raised() ? 1 : 0;
       const StepReport& report = trainer_->step(step, *data_, rows, mine);
       if (faults_->due("flip", step + 1)) state_->memory(0)[0] ^= std::byte{1};
       if (prints_) show_printed();
@@ -315,7 +319,7 @@ class Training {
       state_now_.samples += static_cast<int64_t>(rows.size());
       const bool epoch_ends = position.epoch != epoch;
       const bool ends = position.step >= last_step || position.epoch >= last_epoch;
-      if (is_root() && (position.step % job().train.log_every_steps == 0 || first)) {
+      if (is_root() && (position.step % job().train.log_every_steps == 0 || position.step == 1)) {
         const double seconds = std::chrono::duration<double>(Clock::now() - logged).count();
         log_step(position.step, epoch + 1, first ? 0 : static_cast<double>(state_now_.samples - logged_samples) / std::max(seconds, 1e-9));
         logged = Clock::now();
@@ -327,9 +331,9 @@ class Training {
       state_now_.consumed = position.consumed;
       state_now_.step = position.step;
       state_now_.iteration = trainer_->iteration();
-      if (ends || stop || position.step % job().checkpoint.every_steps == 0) {
+      if (ends || stop || is_due(position.step, job().checkpoint.every_steps)) {
         save();
-      } else if (audit > 0 && position.step % audit == 0) {
+      } else if (is_due(position.step, audit)) {
         check_mirrored(communicator_, *state_, fmt::format("at step {}", position.step));
       }
       if (is_root()) tell_outcomes();
@@ -475,6 +479,8 @@ class Training {
   const TrainRequest& request_;
   Blueprint blueprint_;
   std::optional<Faults> faults_;
+  const SignalStack signal_stack_;
+  std::optional<StopSignals> signals_;
   Replicas replicas_;
   std::optional<RunFolder> folder_;  // rank 0
   Start start_;

@@ -129,6 +129,27 @@ std::shared_ptr<const Optimizer> job_optimizer(const Blueprint& blueprint) {
   throw Error("Y11", blueprint.target, "'train.optimizer' is required: the restored file has none compiled in");
 }
 
+void refuse_unavailable(const LoadedJob& loaded) {
+  const Job& job = loaded.job;
+  Problems problems;
+  const auto refuse = [&](bool given, std::vector<std::string_view> path, const std::string& message) {
+    if (!given) return;
+    const Value* value = &loaded.resolved;
+    std::string name;
+    for (const std::string_view key : path) {
+      if (value) value = value->find(key);
+      name += (name.empty() ? "" : ".") + std::string(key);
+    }
+    problems.add(problem_at(value ? value->place() : Place{}, "Y13", fmt::format("{}: {}", name, message)));
+  };
+  refuse(!job.plugins.empty(), {"plugins"}, "this release loads no C++ layers; declare the layer under custom_layers");
+  refuse(job.reduction != "exact", {"reduction"}, "on CPUs 'exact' is also the fastest, and the only one; leave the key out");
+  refuse(job.train.callbacks.size() > 0, {"train", "callbacks"}, "this release has no callbacks; leave the key out");
+  refuse(job.train.nan != "abort", {"train", "nan"}, "this release ends the run at a value that is not finite (abort); leave the key out");
+  refuse(job.train.loss_scale.kind == LossScale::Kind::dynamic || job.train.loss_scale.kind == LossScale::Kind::fixed, {"train", "loss_scale"}, "this release does not scale losses; write none or leave the key out");
+  problems.raise();
+}
+
 Value keras_losses(const Blueprint& blueprint, const TrainingSpec& spec) {
   if (spec.outputs.size() == 1) return spec.outputs[0].loss ? to_keras(*spec.outputs[0].loss) : Value();
   Value losses = Value::list();

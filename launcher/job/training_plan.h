@@ -22,6 +22,9 @@ TrainingSpec training_spec(const Blueprint& blueprint, const RowSource& data);
 /// The job's optimizer, or the one compiled into the restored file. Throws Y11 when neither has one.
 std::shared_ptr<const Optimizer> job_optimizer(const Blueprint& blueprint);
 
+/// A key that this release reads but does not carry out is an error, never ignored: Y13 for each, at its place.
+void refuse_unavailable(const LoadedJob& loaded);
+
 /// Losses as Keras's compile_config has them: one, or by output.
 Value keras_losses(const Blueprint& blueprint, const TrainingSpec& spec);
 
