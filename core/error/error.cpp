@@ -71,7 +71,7 @@ std::string lower(std::string_view text) {
 
 std::string nearest(std::string_view word, const std::vector<std::string>& candidates) {
   if (word.size() > 200) return {};
-  const size_t allowed = word.size() < 3 ? 0 : std::max<size_t>(1, word.size() / 3);
+  const size_t allowed = word.size() < 2 ? 0 : std::max<size_t>(1, word.size() / 3);
   std::string best;
   std::pair<size_t, size_t> best_distance = {allowed + 1, 0};  // letters of either case alike, then as they are
   for (const std::string& candidate : candidates) {
