@@ -178,7 +178,7 @@ TEST_F(Train, AnErrorOnOneRankIsToldOnceAndEndsAll) {
 }
 
 TEST_F(Train, AStoppedRankIsNamedWithinTheLimit) {
-  const Outcome outcome = run_mpi(arguments("a", "watchdog.limit_seconds=3 \"faults=[{kind: stop, rank: 0, step: 3}]\""), 2, 40);
+  const Outcome outcome = run_mpi(arguments("a", "watchdog.limit_seconds=8 \"faults=[{kind: stop, rank: 0, step: 3}]\""), 2, 60);
   EXPECT_EQ(outcome.code, 5) << outcome.output;
   EXPECT_NE(outcome.output.find("for rank 0"), std::string::npos) << outcome.output;
 }
