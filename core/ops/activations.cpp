@@ -27,16 +27,20 @@ LOCKSTEP_HD C clipped(C x, C low, C high) {
 struct Relu {
   static constexpr std::string_view name = "relu", gradient_name = "relu_gradient";
   static constexpr Derivative derivative_of = Derivative::of_result;
-  template <class C> LOCKSTEP_HD C value(C x) const { return x > 0 || x != x ? x : C(0); }
-  template <class C> LOCKSTEP_HD C derivative(C y) const { return C(y > 0); }
+  template <class C>
+  LOCKSTEP_HD C value(C x) const { return x > 0 || x != x ? x : C(0); }
+  template <class C>
+  LOCKSTEP_HD C derivative(C y) const { return C(y > 0); }
 };
 
 /// min(max(x, 0), 6).
 struct Relu6 {
   static constexpr std::string_view name = "relu6", gradient_name = "relu6_gradient";
   static constexpr Derivative derivative_of = Derivative::of_result;
-  template <class C> LOCKSTEP_HD C value(C x) const { return clipped(x, C(0), C(6)); }
-  template <class C> LOCKSTEP_HD C derivative(C y) const { return C(y > 0 && y < 6); }
+  template <class C>
+  LOCKSTEP_HD C value(C x) const { return clipped(x, C(0), C(6)); }
+  template <class C>
+  LOCKSTEP_HD C derivative(C y) const { return C(y > 0 && y < 6); }
 };
 
 /// x above the threshold (at most max_value, at least 0 if there is one), else negative_slope (x - threshold). Keras: activations.relu, layers.ReLU.
@@ -46,11 +50,13 @@ struct FullRelu {
   double negative_slope = 0;
   double max_value = std::numeric_limits<double>::infinity();
   double threshold = 0;
-  template <class C> LOCKSTEP_HD C value(C x) const {
+  template <class C>
+  LOCKSTEP_HD C value(C x) const {
     if (x > C(threshold)) return has_max() ? clipped(x, C(0), C(max_value)) : x;
     return x < C(threshold) ? C(negative_slope) * (x - C(threshold)) : (x != x ? x : C(0));
   }
-  template <class C> LOCKSTEP_HD C derivative(C x) const {
+  template <class C>
+  LOCKSTEP_HD C derivative(C x) const {
     if (x > C(threshold)) return C(!has_max() || (x > 0 && x < C(max_value)));
     return C(negative_slope);
   }
@@ -62,8 +68,10 @@ struct Elu {
   static constexpr std::string_view name = "elu", gradient_name = "elu_gradient";
   static constexpr Derivative derivative_of = Derivative::of_argument;
   double alpha = 1;
-  template <class C> LOCKSTEP_HD C value(C x) const { return x > 0 ? x : C(alpha) * std::expm1(x); }
-  template <class C> LOCKSTEP_HD C derivative(C x) const { return x > 0 ? C(1) : C(alpha) * std::exp(x); }
+  template <class C>
+  LOCKSTEP_HD C value(C x) const { return x > 0 ? x : C(alpha) * std::expm1(x); }
+  template <class C>
+  LOCKSTEP_HD C derivative(C x) const { return x > 0 ? C(1) : C(alpha) * std::exp(x); }
 };
 
 /// scale * x if x > 0, else scale * alpha * (exp(x) - 1). Source: Klambauer et al. 2017, equation 2.
@@ -72,8 +80,10 @@ struct Selu {
   static constexpr Derivative derivative_of = Derivative::of_argument;
   static constexpr double scale = 1.0507009873554804934;
   static constexpr double alpha = 1.6732632423543772848;
-  template <class C> LOCKSTEP_HD C value(C x) const { return C(scale) * (x > 0 ? x : C(alpha) * std::expm1(x)); }
-  template <class C> LOCKSTEP_HD C derivative(C x) const { return C(scale) * (x > 0 ? C(1) : C(alpha) * std::exp(x)); }
+  template <class C>
+  LOCKSTEP_HD C value(C x) const { return C(scale) * (x > 0 ? x : C(alpha) * std::expm1(x)); }
+  template <class C>
+  LOCKSTEP_HD C derivative(C x) const { return C(scale) * (x > 0 ? C(1) : C(alpha) * std::exp(x)); }
 };
 
 /// x if x > 0, else alpha (exp(x / alpha) - 1). Source: Barron 2017.
@@ -81,8 +91,10 @@ struct Celu {
   static constexpr std::string_view name = "celu", gradient_name = "celu_gradient";
   static constexpr Derivative derivative_of = Derivative::of_argument;
   double alpha = 1;
-  template <class C> LOCKSTEP_HD C value(C x) const { return x > 0 ? x : C(alpha) * std::expm1(x / C(alpha)); }
-  template <class C> LOCKSTEP_HD C derivative(C x) const { return x > 0 ? C(1) : std::exp(x / C(alpha)); }
+  template <class C>
+  LOCKSTEP_HD C value(C x) const { return x > 0 ? x : C(alpha) * std::expm1(x / C(alpha)); }
+  template <class C>
+  LOCKSTEP_HD C derivative(C x) const { return x > 0 ? C(1) : std::exp(x / C(alpha)); }
 };
 
 /// x Phi(x), Phi the standard normal distribution function. Source: Hendrycks and Gimpel 2016.
@@ -90,8 +102,10 @@ struct Gelu {
   static constexpr std::string_view name = "gelu", gradient_name = "gelu_gradient";
   static constexpr Derivative derivative_of = Derivative::of_argument;
   static constexpr double sqrt_half = 0.70710678118654752440;
-  template <class C> LOCKSTEP_HD C value(C x) const { return C(0.5) * x * (1 + std::erf(x * C(sqrt_half))); }
-  template <class C> LOCKSTEP_HD C derivative(C x) const {
+  template <class C>
+  LOCKSTEP_HD C value(C x) const { return C(0.5) * x * (1 + std::erf(x * C(sqrt_half))); }
+  template <class C>
+  LOCKSTEP_HD C derivative(C x) const {
     constexpr double density = 0.39894228040143267794;  // 1 / sqrt(2 pi)
     return C(0.5) * (1 + std::erf(x * C(sqrt_half))) + x * C(density) * std::exp(C(-0.5) * x * x);
   }
@@ -102,9 +116,12 @@ struct GeluByTanh {
   static constexpr std::string_view name = "gelu_by_tanh", gradient_name = "gelu_by_tanh_gradient";
   static constexpr Derivative derivative_of = Derivative::of_argument;
   static constexpr double factor = 0.79788456080286535588;  // sqrt(2 / pi)
-  template <class C> LOCKSTEP_HD C inner(C x) const { return std::tanh(C(factor) * (x + C(0.044715) * x * x * x)); }
-  template <class C> LOCKSTEP_HD C value(C x) const { return C(0.5) * x * (1 + inner(x)); }
-  template <class C> LOCKSTEP_HD C derivative(C x) const {
+  template <class C>
+  LOCKSTEP_HD C inner(C x) const { return std::tanh(C(factor) * (x + C(0.044715) * x * x * x)); }
+  template <class C>
+  LOCKSTEP_HD C value(C x) const { return C(0.5) * x * (1 + inner(x)); }
+  template <class C>
+  LOCKSTEP_HD C derivative(C x) const {
     const C t = inner(x);
     return C(0.5) * (1 + t) + C(0.5) * x * (1 - t * t) * C(factor) * (1 + C(3 * 0.044715) * x * x);
   }
@@ -114,8 +131,10 @@ struct GeluByTanh {
 struct Silu {
   static constexpr std::string_view name = "silu", gradient_name = "silu_gradient";
   static constexpr Derivative derivative_of = Derivative::of_argument;
-  template <class C> LOCKSTEP_HD C value(C x) const { return x * sigmoid_of(x); }
-  template <class C> LOCKSTEP_HD C derivative(C x) const {
+  template <class C>
+  LOCKSTEP_HD C value(C x) const { return x * sigmoid_of(x); }
+  template <class C>
+  LOCKSTEP_HD C derivative(C x) const {
     const C s = sigmoid_of(x);
     return s * (1 + x * (1 - s));
   }
@@ -125,8 +144,10 @@ struct Silu {
 struct Mish {
   static constexpr std::string_view name = "mish", gradient_name = "mish_gradient";
   static constexpr Derivative derivative_of = Derivative::of_argument;
-  template <class C> LOCKSTEP_HD C value(C x) const { return x * std::tanh(softplus_of(x)); }
-  template <class C> LOCKSTEP_HD C derivative(C x) const {
+  template <class C>
+  LOCKSTEP_HD C value(C x) const { return x * std::tanh(softplus_of(x)); }
+  template <class C>
+  LOCKSTEP_HD C derivative(C x) const {
     const C t = std::tanh(softplus_of(x));
     return t + x * (1 - t * t) * sigmoid_of(x);
   }
@@ -136,16 +157,20 @@ struct Mish {
 struct Softplus {
   static constexpr std::string_view name = "softplus", gradient_name = "softplus_gradient";
   static constexpr Derivative derivative_of = Derivative::of_argument;
-  template <class C> LOCKSTEP_HD C value(C x) const { return softplus_of(x); }
-  template <class C> LOCKSTEP_HD C derivative(C x) const { return sigmoid_of(x); }
+  template <class C>
+  LOCKSTEP_HD C value(C x) const { return softplus_of(x); }
+  template <class C>
+  LOCKSTEP_HD C derivative(C x) const { return sigmoid_of(x); }
 };
 
 /// x / (1 + |x|).
 struct Softsign {
   static constexpr std::string_view name = "softsign", gradient_name = "softsign_gradient";
   static constexpr Derivative derivative_of = Derivative::of_argument;
-  template <class C> LOCKSTEP_HD C value(C x) const { return x / (1 + std::fabs(x)); }
-  template <class C> LOCKSTEP_HD C derivative(C x) const {
+  template <class C>
+  LOCKSTEP_HD C value(C x) const { return x / (1 + std::fabs(x)); }
+  template <class C>
+  LOCKSTEP_HD C derivative(C x) const {
     const C d = 1 + std::fabs(x);
     return 1 / (d * d);
   }
@@ -155,40 +180,50 @@ struct Softsign {
 struct LogSigmoid {
   static constexpr std::string_view name = "log_sigmoid", gradient_name = "log_sigmoid_gradient";
   static constexpr Derivative derivative_of = Derivative::of_argument;
-  template <class C> LOCKSTEP_HD C value(C x) const { return -softplus_of(-x); }
-  template <class C> LOCKSTEP_HD C derivative(C x) const { return sigmoid_of(-x); }
+  template <class C>
+  LOCKSTEP_HD C value(C x) const { return -softplus_of(-x); }
+  template <class C>
+  LOCKSTEP_HD C derivative(C x) const { return sigmoid_of(-x); }
 };
 
 /// relu6(x + 3) / 6.
 struct HardSigmoid {
   static constexpr std::string_view name = "hard_sigmoid", gradient_name = "hard_sigmoid_gradient";
   static constexpr Derivative derivative_of = Derivative::of_argument;
-  template <class C> LOCKSTEP_HD C value(C x) const { return clipped(x + 3, C(0), C(6)) / 6; }
-  template <class C> LOCKSTEP_HD C derivative(C x) const { return x > -3 && x < 3 ? C(1) / 6 : C(0); }
+  template <class C>
+  LOCKSTEP_HD C value(C x) const { return clipped(x + 3, C(0), C(6)) / 6; }
+  template <class C>
+  LOCKSTEP_HD C derivative(C x) const { return x > -3 && x < 3 ? C(1) / 6 : C(0); }
 };
 
 /// clip(0.2 x + 0.5, 0, 1). Keras 2's activations.hard_sigmoid.
 struct HardSigmoidKeras2 {
   static constexpr std::string_view name = "hard_sigmoid_keras2", gradient_name = "hard_sigmoid_keras2_gradient";
   static constexpr Derivative derivative_of = Derivative::of_argument;
-  template <class C> LOCKSTEP_HD C value(C x) const { return clipped(C(0.2) * x + C(0.5), C(0), C(1)); }
-  template <class C> LOCKSTEP_HD C derivative(C x) const { return x > C(-2.5) && x < C(2.5) ? C(0.2) : C(0); }
+  template <class C>
+  LOCKSTEP_HD C value(C x) const { return clipped(C(0.2) * x + C(0.5), C(0), C(1)); }
+  template <class C>
+  LOCKSTEP_HD C derivative(C x) const { return x > C(-2.5) && x < C(2.5) ? C(0.2) : C(0); }
 };
 
 /// x hard_sigmoid(x).
 struct HardSilu {
   static constexpr std::string_view name = "hard_silu", gradient_name = "hard_silu_gradient";
   static constexpr Derivative derivative_of = Derivative::of_argument;
-  template <class C> LOCKSTEP_HD C value(C x) const { return x * (clipped(x + 3, C(0), C(6)) / 6); }
-  template <class C> LOCKSTEP_HD C derivative(C x) const { return x <= -3 ? C(0) : (x >= 3 ? C(1) : (2 * x + 3) / 6); }
+  template <class C>
+  LOCKSTEP_HD C value(C x) const { return x * (clipped(x + 3, C(0), C(6)) / 6); }
+  template <class C>
+  LOCKSTEP_HD C derivative(C x) const { return x <= -3 ? C(0) : (x >= 3 ? C(1) : (2 * x + 3) / 6); }
 };
 
 /// clip(x, -1, 1).
 struct HardTanh {
   static constexpr std::string_view name = "hard_tanh", gradient_name = "hard_tanh_gradient";
   static constexpr Derivative derivative_of = Derivative::of_argument;
-  template <class C> LOCKSTEP_HD C value(C x) const { return clipped(x, C(-1), C(1)); }
-  template <class C> LOCKSTEP_HD C derivative(C x) const { return C(x > -1 && x < 1); }
+  template <class C>
+  LOCKSTEP_HD C value(C x) const { return clipped(x, C(-1), C(1)); }
+  template <class C>
+  LOCKSTEP_HD C derivative(C x) const { return C(x > -1 && x < 1); }
 };
 
 /// x where |x| > threshold, else 0.
@@ -196,8 +231,10 @@ struct HardShrink {
   static constexpr std::string_view name = "hard_shrink", gradient_name = "hard_shrink_gradient";
   static constexpr Derivative derivative_of = Derivative::of_argument;
   double threshold = 0.5;
-  template <class C> LOCKSTEP_HD C value(C x) const { return std::fabs(x) <= C(threshold) ? C(0) : x; }
-  template <class C> LOCKSTEP_HD C derivative(C x) const { return C(std::fabs(x) > C(threshold)); }
+  template <class C>
+  LOCKSTEP_HD C value(C x) const { return std::fabs(x) <= C(threshold) ? C(0) : x; }
+  template <class C>
+  LOCKSTEP_HD C derivative(C x) const { return C(std::fabs(x) > C(threshold)); }
 };
 
 /// x moved towards 0 by the threshold, 0 when it is nearer than that.
@@ -205,16 +242,20 @@ struct SoftShrink {
   static constexpr std::string_view name = "soft_shrink", gradient_name = "soft_shrink_gradient";
   static constexpr Derivative derivative_of = Derivative::of_argument;
   double threshold = 0.5;
-  template <class C> LOCKSTEP_HD C value(C x) const { return std::fabs(x) <= C(threshold) ? C(0) : (x > 0 ? x - C(threshold) : x + C(threshold)); }
-  template <class C> LOCKSTEP_HD C derivative(C x) const { return C(std::fabs(x) > C(threshold)); }
+  template <class C>
+  LOCKSTEP_HD C value(C x) const { return std::fabs(x) <= C(threshold) ? C(0) : (x > 0 ? x - C(threshold) : x + C(threshold)); }
+  template <class C>
+  LOCKSTEP_HD C derivative(C x) const { return C(std::fabs(x) > C(threshold)); }
 };
 
 /// x - tanh(x).
 struct TanhShrink {
   static constexpr std::string_view name = "tanh_shrink", gradient_name = "tanh_shrink_gradient";
   static constexpr Derivative derivative_of = Derivative::of_argument;
-  template <class C> LOCKSTEP_HD C value(C x) const { return x - std::tanh(x); }
-  template <class C> LOCKSTEP_HD C derivative(C x) const {
+  template <class C>
+  LOCKSTEP_HD C value(C x) const { return x - std::tanh(x); }
+  template <class C>
+  LOCKSTEP_HD C derivative(C x) const {
     const C t = std::tanh(x);
     return t * t;
   }
@@ -226,8 +267,10 @@ struct Threshold {
   static constexpr Derivative derivative_of = Derivative::of_argument;
   double threshold = 0;
   double default_value = 0;
-  template <class C> LOCKSTEP_HD C value(C x) const { return x > C(threshold) ? x : C(default_value); }
-  template <class C> LOCKSTEP_HD C derivative(C x) const { return C(x > C(threshold)); }
+  template <class C>
+  LOCKSTEP_HD C value(C x) const { return x > C(threshold) ? x : C(default_value); }
+  template <class C>
+  LOCKSTEP_HD C derivative(C x) const { return C(x > C(threshold)); }
 };
 
 /// (x + sqrt(x^2 + b)) / 2. Source: Barron 2021.
@@ -235,24 +278,30 @@ struct Squareplus {
   static constexpr std::string_view name = "squareplus", gradient_name = "squareplus_gradient";
   static constexpr Derivative derivative_of = Derivative::of_argument;
   double b = 4;
-  template <class C> LOCKSTEP_HD C value(C x) const { return C(0.5) * (x + std::sqrt(x * x + C(b))); }
-  template <class C> LOCKSTEP_HD C derivative(C x) const { return C(0.5) * (1 + x / std::sqrt(x * x + C(b))); }
+  template <class C>
+  LOCKSTEP_HD C value(C x) const { return C(0.5) * (x + std::sqrt(x * x + C(b))); }
+  template <class C>
+  LOCKSTEP_HD C derivative(C x) const { return C(0.5) * (1 + x / std::sqrt(x * x + C(b))); }
 };
 
 /// 0 up to -1, (x + 1)^2 / 4 up to 1, x beyond.
 struct SparsePlus {
   static constexpr std::string_view name = "sparse_plus", gradient_name = "sparse_plus_gradient";
   static constexpr Derivative derivative_of = Derivative::of_argument;
-  template <class C> LOCKSTEP_HD C value(C x) const { return x <= -1 ? C(0) : (x < 1 ? C(0.25) * (x + 1) * (x + 1) : x); }
-  template <class C> LOCKSTEP_HD C derivative(C x) const { return clipped(C(0.5) * (x + 1), C(0), C(1)); }
+  template <class C>
+  LOCKSTEP_HD C value(C x) const { return x <= -1 ? C(0) : (x < 1 ? C(0.25) * (x + 1) * (x + 1) : x); }
+  template <class C>
+  LOCKSTEP_HD C derivative(C x) const { return clipped(C(0.5) * (x + 1), C(0), C(1)); }
 };
 
 /// clip((x + 1) / 2, 0, 1).
 struct SparseSigmoid {
   static constexpr std::string_view name = "sparse_sigmoid", gradient_name = "sparse_sigmoid_gradient";
   static constexpr Derivative derivative_of = Derivative::of_argument;
-  template <class C> LOCKSTEP_HD C value(C x) const { return clipped(C(0.5) * (x + 1), C(0), C(1)); }
-  template <class C> LOCKSTEP_HD C derivative(C x) const { return x > -1 && x < 1 ? C(0.5) : C(0); }
+  template <class C>
+  LOCKSTEP_HD C value(C x) const { return clipped(C(0.5) * (x + 1), C(0), C(1)); }
+  template <class C>
+  LOCKSTEP_HD C derivative(C x) const { return x > -1 && x < 1 ? C(0.5) : C(0); }
 };
 
 }  // namespace

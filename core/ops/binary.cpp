@@ -12,7 +12,8 @@ namespace {
 struct Add {
   static constexpr std::string_view name = "add";
   static constexpr bool of_integers = true;
-  template <class C> LOCKSTEP_HD C operator()(C a, C b) const { return a + b; }
+  template <class C>
+  LOCKSTEP_HD C operator()(C a, C b) const { return a + b; }
   static Symbol to_a(Symbol, Symbol, Symbol, Symbol dy) { return dy; }
   static Symbol to_b(Symbol, Symbol, Symbol, Symbol dy) { return dy; }
 };
@@ -20,7 +21,8 @@ struct Add {
 struct Subtract {
   static constexpr std::string_view name = "subtract";
   static constexpr bool of_integers = true;
-  template <class C> LOCKSTEP_HD C operator()(C a, C b) const { return a - b; }
+  template <class C>
+  LOCKSTEP_HD C operator()(C a, C b) const { return a - b; }
   static Symbol to_a(Symbol, Symbol, Symbol, Symbol dy) { return dy; }
   static Symbol to_b(Symbol, Symbol, Symbol, Symbol dy) { return negative(dy); }
 };
@@ -28,7 +30,8 @@ struct Subtract {
 struct Multiply {
   static constexpr std::string_view name = "multiply";
   static constexpr bool of_integers = true;
-  template <class C> LOCKSTEP_HD C operator()(C a, C b) const { return a * b; }
+  template <class C>
+  LOCKSTEP_HD C operator()(C a, C b) const { return a * b; }
   static Symbol to_a(Symbol, Symbol b, Symbol, Symbol dy) { return multiply(dy, b); }
   static Symbol to_b(Symbol a, Symbol, Symbol, Symbol dy) { return multiply(dy, a); }
 };
@@ -36,7 +39,8 @@ struct Multiply {
 struct Divide {
   static constexpr std::string_view name = "divide";
   static constexpr bool of_integers = false;
-  template <class C> LOCKSTEP_HD C operator()(C a, C b) const { return a / b; }
+  template <class C>
+  LOCKSTEP_HD C operator()(C a, C b) const { return a / b; }
   static Symbol to_a(Symbol, Symbol b, Symbol, Symbol dy) { return divide(dy, b); }
   static Symbol to_b(Symbol, Symbol b, Symbol y, Symbol dy) { return negative(multiply(dy, divide(y, b))); }
 };
@@ -44,7 +48,8 @@ struct Divide {
 struct DivideNoNan {
   static constexpr std::string_view name = "divide_no_nan";
   static constexpr bool of_integers = false;
-  template <class C> LOCKSTEP_HD C operator()(C a, C b) const { return b == 0 ? C(0) : a / b; }
+  template <class C>
+  LOCKSTEP_HD C operator()(C a, C b) const { return b == 0 ? C(0) : a / b; }
   static Symbol to_a(Symbol, Symbol b, Symbol, Symbol dy) { return divide_no_nan(dy, b); }
   static Symbol to_b(Symbol, Symbol b, Symbol y, Symbol dy) { return negative(multiply(dy, divide_no_nan(y, b))); }
 };
@@ -52,7 +57,8 @@ struct DivideNoNan {
 struct Power {
   static constexpr std::string_view name = "power";
   static constexpr bool of_integers = false;
-  template <class C> LOCKSTEP_HD C operator()(C a, C b) const { return std::pow(a, b); }
+  template <class C>
+  LOCKSTEP_HD C operator()(C a, C b) const { return std::pow(a, b); }
   static Symbol to_a(Symbol a, Symbol b, Symbol, Symbol dy) { return multiply(dy, multiply(b, power(a, add(b, -1.0)))); }
   // log(a) only where a > 0: elsewhere a^b is constant in b (0), or not defined beside whole b.
   static Symbol to_b(Symbol a, Symbol, Symbol y, Symbol dy) {
@@ -70,7 +76,8 @@ Symbol as_numbers(Symbol condition, DType dtype) { return cast(condition, dtype)
 struct Maximum {
   static constexpr std::string_view name = "maximum";
   static constexpr bool of_integers = true;
-  template <class C> LOCKSTEP_HD C operator()(C a, C b) const { return a >= b || a != a ? a : b; }
+  template <class C>
+  LOCKSTEP_HD C operator()(C a, C b) const { return a >= b || a != a ? a : b; }
   static Symbol to_a(Symbol a, Symbol b, Symbol, Symbol dy) { return multiply(dy, as_numbers(greater_equal(a, b), dy.dtype())); }
   static Symbol to_b(Symbol a, Symbol b, Symbol, Symbol dy) { return multiply(dy, as_numbers(less(a, b), dy.dtype())); }
 };
@@ -78,7 +85,8 @@ struct Maximum {
 struct Minimum {
   static constexpr std::string_view name = "minimum";
   static constexpr bool of_integers = true;
-  template <class C> LOCKSTEP_HD C operator()(C a, C b) const { return a <= b || a != a ? a : b; }
+  template <class C>
+  LOCKSTEP_HD C operator()(C a, C b) const { return a <= b || a != a ? a : b; }
   static Symbol to_a(Symbol a, Symbol b, Symbol, Symbol dy) { return multiply(dy, as_numbers(less_equal(a, b), dy.dtype())); }
   static Symbol to_b(Symbol a, Symbol b, Symbol, Symbol dy) { return multiply(dy, as_numbers(greater(a, b), dy.dtype())); }
 };

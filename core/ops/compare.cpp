@@ -7,19 +7,23 @@ namespace {
 
 struct Equal {
   static constexpr std::string_view name = "equal";
-  template <class C> LOCKSTEP_HD bool operator()(C a, C b) const { return a == b; }
+  template <class C>
+  LOCKSTEP_HD bool operator()(C a, C b) const { return a == b; }
 };
 struct NotEqual {
   static constexpr std::string_view name = "not_equal";
-  template <class C> LOCKSTEP_HD bool operator()(C a, C b) const { return a != b; }
+  template <class C>
+  LOCKSTEP_HD bool operator()(C a, C b) const { return a != b; }
 };
 struct Less {
   static constexpr std::string_view name = "less";
-  template <class C> LOCKSTEP_HD bool operator()(C a, C b) const { return a < b; }
+  template <class C>
+  LOCKSTEP_HD bool operator()(C a, C b) const { return a < b; }
 };
 struct LessEqual {
   static constexpr std::string_view name = "less_equal";
-  template <class C> LOCKSTEP_HD bool operator()(C a, C b) const { return a <= b; }
+  template <class C>
+  LOCKSTEP_HD bool operator()(C a, C b) const { return a <= b; }
 };
 struct LogicalAnd {
   static constexpr std::string_view name = "logical_and";

@@ -125,7 +125,8 @@ void run_sigmoid_gradient(const KernelArguments& arguments, int64_t count) {
   });
 }
 
-enum class Labels { dense, sparse };
+enum class Labels { dense,
+                    sparse };
 
 /// logits, targets or labels, L, dy -> dlogits.
 template <Labels labels>

@@ -6,7 +6,8 @@
 
 namespace lockstep::ops {
 
-enum class Activation { none, relu };
+enum class Activation { none,
+                        relu };
 
 /// y = activation(x kernel + bias) over the last axis: x (..., k), kernel (k, m), or (m, k) when it is transposed, bias (m) if there is a third
 /// input -> (..., m).

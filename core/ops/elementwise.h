@@ -15,7 +15,10 @@
 /// and parameters as members. C is float or double.
 namespace lockstep::ops {
 
-enum class Derivative { of_argument, of_result, linear, none };
+enum class Derivative { of_argument,
+                        of_result,
+                        linear,
+                        none };
 
 namespace detail {
 

@@ -54,10 +54,14 @@ std::unique_ptr<Kernel> any_kernel(DType dtype, Run run) {
 template <class Run>
 std::unique_ptr<Kernel> moving_kernel(DType dtype, Run run) {
   switch (size_of(dtype)) {
-    case 1: return make_kernel([run](const KernelArguments& arguments) { run(Tag<uint8_t>{}, arguments); });
-    case 2: return make_kernel([run](const KernelArguments& arguments) { run(Tag<uint16_t>{}, arguments); });
-    case 4: return make_kernel([run](const KernelArguments& arguments) { run(Tag<uint32_t>{}, arguments); });
-    default: return make_kernel([run](const KernelArguments& arguments) { run(Tag<uint64_t>{}, arguments); });
+    case 1:
+      return make_kernel([run](const KernelArguments& arguments) { run(Tag<uint8_t>{}, arguments); });
+    case 2:
+      return make_kernel([run](const KernelArguments& arguments) { run(Tag<uint16_t>{}, arguments); });
+    case 4:
+      return make_kernel([run](const KernelArguments& arguments) { run(Tag<uint32_t>{}, arguments); });
+    default:
+      return make_kernel([run](const KernelArguments& arguments) { run(Tag<uint64_t>{}, arguments); });
   }
 }
 

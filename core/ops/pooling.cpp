@@ -1,4 +1,5 @@
 #include <limits>
+#include <type_traits>
 
 #include <fmt/format.h>
 
@@ -14,41 +15,53 @@ struct Sizes {
   int64_t n, h, w, c;
   int64_t oh, ow;
   Window2D window;
+
+  /// The row or column of x under a cell of the window; outside 0..size-1 it is padding.
+  LOCKSTEP_HD int64_t row_of(int64_t oh, int64_t kh) const { return oh * window.strides[0] + kh * window.dilation[0] - window.pad_before[0]; }
+  LOCKSTEP_HD int64_t column_of(int64_t ow, int64_t kw) const { return ow * window.strides[1] + kw * window.dilation[1] - window.pad_before[1]; }
 };
 
 // Channels that are compared side by side.
-constexpr int lanes = 16;
+constexpr int lanes = 32;
 
-/// The maximum of each window and the pixel (row * w + column) where it first stands, for `width` channels from x on. Padding never is the maximum;
-/// the first NaN is.
+/// The maximum of a window and the cell (kh * width + kw) where it first stands, for each of `width` channels from x on; cell -1 where all is padding,
+/// which never is the maximum. The first NaN is.
 template <class T>
-LOCKSTEP_HD void maxima_of(const Sizes& s, const T* x, int64_t oh, int64_t ow, int width, ComputeType<T>* best, int64_t* where) {
+struct Maxima {
   using C = ComputeType<T>;
-  for (int k = 0; k < width; ++k) {
-    best[k] = -std::numeric_limits<C>::infinity();
-    where[k] = -1;
-  }
-  for (int64_t kh = 0; kh < s.window.kernel[0]; ++kh) {
-    const int64_t row = oh * s.window.strides[0] + kh * s.window.dilation[0] - s.window.pad_before[0];
-    if (row < 0 || row >= s.h) continue;
-    for (int64_t kw = 0; kw < s.window.kernel[1]; ++kw) {
-      const int64_t column = ow * s.window.strides[1] + kw * s.window.dilation[1] - s.window.pad_before[1];
-      if (column < 0 || column >= s.w) continue;
-      const int64_t pixel = row * s.w + column;
-      const T* from = x + pixel * s.c;
-      for (int k = 0; k < width; ++k) {
-        const C value = static_cast<C>(from[k]);
-        const bool better = where[k] < 0 || value > best[k] || (value != value && best[k] == best[k]);
-        best[k] = better ? value : best[k];
-        where[k] = better ? pixel : where[k];
+  using Cell = std::conditional_t<sizeof(C) == 8, int64_t, int32_t>;  // as wide as a value: one vector mask serves both
+
+  C best[lanes];
+  Cell cell[lanes];
+
+  LOCKSTEP_HD void find(const Sizes& s, const T* x, int64_t oh, int64_t ow, int width) {
+    for (int k = 0; k < width; ++k) {
+      best[k] = -std::numeric_limits<C>::infinity();
+      cell[k] = -1;
+    }
+    for (int64_t kh = 0; kh < s.window.kernel[0]; ++kh) {
+      const int64_t row = s.row_of(oh, kh);
+      if (row < 0 || row >= s.h) continue;
+      for (int64_t kw = 0; kw < s.window.kernel[1]; ++kw) {
+        const int64_t column = s.column_of(ow, kw);
+        if (column < 0 || column >= s.w) continue;
+        const T* from = x + (row * s.w + column) * s.c;
+        const Cell here = static_cast<Cell>(kh * s.window.kernel[1] + kw);
+        for (int k = 0; k < width; ++k) take(k, static_cast<C>(from[k]), here);
       }
     }
   }
-}
+
+ private:
+  LOCKSTEP_HD void take(int k, C value, Cell here) {
+    const bool better = (cell[k] < 0) | (value > best[k]) | ((value != value) & (best[k] == best[k]));
+    best[k] = better ? value : best[k];
+    cell[k] = better ? here : cell[k];
+  }
+};
 
 template <class T>
 void run_forward(const KernelArguments& arguments, const Sizes& s) {
-  using C = ComputeType<T>;
   const T* x = input_of<T>(arguments, 0);
   T* y = output_of<T>(arguments);
   const int64_t chunk = chunk_of(arguments, s.c, lanes);
@@ -57,11 +70,10 @@ void run_forward(const KernelArguments& arguments, const Sizes& s) {
     const int64_t channel = i % chunks * chunk;
     const int64_t place = i / chunks;
     const int width = static_cast<int>(channel + chunk < s.c ? chunk : s.c - channel);
-    C best[lanes];
-    int64_t where[lanes];
-    maxima_of(s, x + place / s.ow / s.oh * s.h * s.w * s.c + channel, place / s.ow % s.oh, place % s.ow, width, best, where);
+    Maxima<T> maxima;
+    maxima.find(s, x + place / s.ow / s.oh * s.h * s.w * s.c + channel, place / s.ow % s.oh, place % s.ow, width);
     T* to = y + place * s.c + channel;
-    for (int k = 0; k < width; ++k) to[k] = static_cast<T>(best[k]);
+    for (int k = 0; k < width; ++k) to[k] = static_cast<T>(maxima.best[k]);
   });
 }
 
@@ -80,16 +92,21 @@ void run_gradient(const KernelArguments& arguments, const Sizes& s) {
     const int64_t n = i / chunks;
     const int width = static_cast<int>(channel + chunk < s.c ? chunk : s.c - channel);
     const int64_t image = n * s.h * s.w * s.c + channel;
-    C best[lanes];
-    int64_t where[lanes];
+    Maxima<T> maxima;
     for (int64_t oh = 0; oh < s.oh; ++oh) {
       for (int64_t ow = 0; ow < s.ow; ++ow) {
-        maxima_of(s, x + image, oh, ow, width, best, where);
+        maxima.find(s, x + image, oh, ow, width);
         const T* from = dy + ((n * s.oh + oh) * s.ow + ow) * s.c + channel;
-        for (int k = 0; k < width; ++k) {
-          if (where[k] < 0) continue;
-          T& to = dx[image + where[k] * s.c + k];
-          to = static_cast<T>(static_cast<C>(to) + static_cast<C>(from[k]));
+        for (int64_t kh = 0; kh < s.window.kernel[0]; ++kh) {
+          const int64_t row = s.row_of(oh, kh);
+          if (row < 0 || row >= s.h) continue;
+          for (int64_t kw = 0; kw < s.window.kernel[1]; ++kw) {
+            const int64_t column = s.column_of(ow, kw);
+            if (column < 0 || column >= s.w) continue;
+            const int64_t here = kh * s.window.kernel[1] + kw;
+            T* to = dx + image + (row * s.w + column) * s.c;
+            for (int k = 0; k < width; ++k) to[k] = static_cast<T>(static_cast<C>(to[k]) + (maxima.cell[k] == here ? static_cast<C>(from[k]) : C(0)));
+          }
         }
       }
     }

@@ -18,17 +18,23 @@ struct Span3 {
 };
 
 struct SumOf {
-  template <class C> LOCKSTEP_HD static C identity() { return C(0); }
-  template <class C> LOCKSTEP_HD static C combine(C a, C b) { return a + b; }
+  template <class C>
+  LOCKSTEP_HD static C identity() { return C(0); }
+  template <class C>
+  LOCKSTEP_HD static C combine(C a, C b) { return a + b; }
 };
 /// NaN spreads; of nothing -infinity, or the lowest integer.
 struct MaxOf {
-  template <class C> LOCKSTEP_HD static C identity() { return std::numeric_limits<C>::has_infinity ? -std::numeric_limits<C>::infinity() : std::numeric_limits<C>::lowest(); }
-  template <class C> LOCKSTEP_HD static C combine(C a, C b) { return b > a || b != b ? b : a; }
+  template <class C>
+  LOCKSTEP_HD static C identity() { return std::numeric_limits<C>::has_infinity ? -std::numeric_limits<C>::infinity() : std::numeric_limits<C>::lowest(); }
+  template <class C>
+  LOCKSTEP_HD static C combine(C a, C b) { return b > a || b != b ? b : a; }
 };
 struct MinOf {
-  template <class C> LOCKSTEP_HD static C identity() { return std::numeric_limits<C>::has_infinity ? std::numeric_limits<C>::infinity() : std::numeric_limits<C>::max(); }
-  template <class C> LOCKSTEP_HD static C combine(C a, C b) { return b < a || b != b ? b : a; }
+  template <class C>
+  LOCKSTEP_HD static C identity() { return std::numeric_limits<C>::has_infinity ? std::numeric_limits<C>::infinity() : std::numeric_limits<C>::max(); }
+  template <class C>
+  LOCKSTEP_HD static C combine(C a, C b) { return b < a || b != b ? b : a; }
 };
 
 // Runs of this many are combined first, then their results: rounding errors of long sums stay small.
@@ -112,7 +118,10 @@ void run(const KernelArguments& arguments, Span3 shape, double scale) {
 
 double reciprocal_of(int64_t count) { return count == 0 ? 0 : 1 / static_cast<double>(count); }
 
-enum class Kind { sum, mean, max, min };
+enum class Kind { sum,
+                  mean,
+                  max,
+                  min };
 constexpr std::string_view kind_names[] = {"sum", "mean", "max", "min"};
 
 /// Reduces axes [begin, end), which stay as one axis of size 1 each. The mean of nothing is 0, so that a replica without rows adds nothing.

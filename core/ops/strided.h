@@ -14,8 +14,8 @@ template <int N>
 struct StridedLoop {
   static constexpr int max_rank = 8;
 
-  int rank = 1;                     ///< at least 1
-  int64_t sizes[max_rank] = {1};    ///< outermost first
+  int rank = 1;                   ///< at least 1
+  int64_t sizes[max_rank] = {1};  ///< outermost first
   int64_t strides[N][max_rank] = {};
 
   int64_t inner() const { return sizes[rank - 1]; }
