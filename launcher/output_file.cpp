@@ -38,16 +38,20 @@ void write_csv(const std::string& path, const std::vector<NamedTensor>& tensors)
     }
     text += "\n";
   }
+  write_text_file(path, text);
+}
+
+}  // namespace
+
+void write_text_file(const std::string& path, const std::string& text) {
   const std::string temporary = path + ".tmp";
   std::ofstream stream(temporary, std::ios::binary);
   stream << text;
   stream.close();
   std::error_code failure;
   if (stream) std::filesystem::rename(temporary, path, failure);
-  if (!stream || failure) throw Error("W01", path, "cannot be written");
+  if (!stream || failure) throw Error("W01", path, "cannot be written; is the disk full?");
 }
-
-}  // namespace
 
 std::string path_component(std::string_view name) {
   std::string result;

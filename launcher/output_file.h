@@ -17,6 +17,9 @@ struct NamedTensor {
 /// Throws Y41 for another ending.
 void write_tensors(const std::string& path, const std::string& group, const std::vector<NamedTensor>& tensors);
 
+/// A text file that appears whole or not at all. Throws W01.
+void write_text_file(const std::string& path, const std::string& text);
+
 /// A name as one component of an HDF5 path: '%' and '/' as %25 and %2F.
 std::string path_component(std::string_view name);
 

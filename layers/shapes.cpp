@@ -29,7 +29,7 @@ ModelShapes trace(Model& model, int semantics, int64_t rows, int64_t unknown) {
     inputs.push_back(graph.input(input.name, {input.dtype, shape}));
     result.inputs.push_back({input.dtype, shape});
   }
-  model.call(context, inputs);
+  for (const Symbol& output : model.call(context, inputs)) result.outputs.push_back(output.type());
   return result;
 }
 
@@ -48,6 +48,7 @@ ModelShapes trace_shapes(Model& model, int semantics) {
   ModelShapes shapes = trace(model, semantics, 2, 64);
   const ModelShapes others = trace(model, semantics, 3, 96);
   mark_differences(shapes.inputs, others.inputs);
+  mark_differences(shapes.outputs, others.outputs);
   for (auto& [path, calls] : shapes.calls) {
     const auto other = others.calls.find(path);
     if (other == others.calls.end()) continue;

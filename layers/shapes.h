@@ -12,6 +12,7 @@ namespace lockstep {
 struct ModelShapes {
   /// With the batch in front; -1 for an axis that follows the batch or an unknown axis of an input.
   std::vector<TensorType> inputs;
+  std::vector<TensorType> outputs;
   /// Outputs of each call of a layer, by the layer's path; the calls in the order of the model's.
   std::map<std::string, std::vector<std::vector<TensorType>>> calls;
   WeightList weights;

@@ -155,14 +155,4 @@ std::span<const std::byte> Program::value(size_t part, int id) const {
   return {static_cast<const std::byte*>(memory_of(part, id)), parts_[part].step->graph->value(id).type.bytes()};
 }
 
-std::vector<std::string> Program::listing() const {
-  std::vector<std::string> lines;
-  if (compiled_.empty()) return lines;
-  const Graph& graph = *parts_[0].step->graph;
-  for (const PlannedCall& call : compiled_[0]->plan.calls) {
-    lines.push_back(fmt::format("{}: {} {}", call.layer, call.op ? call.op->name() : "copy", type_of(graph, call, call.outputs[0]).text()));
-  }
-  return lines;
-}
-
 }  // namespace lockstep

@@ -43,9 +43,6 @@ class Program {
   size_t parts() const { return parts_.size(); }
   size_t arena_bytes() const { return arena_.type().bytes(); }
 
-  /// "dense_1: matmul float32 (64, 784)", in order: for reports.
-  std::vector<std::string> listing() const;
-
  private:
   struct Compiled;  // a plan and its kernels, shared by replicas of one shape
   struct Call {

@@ -5,20 +5,9 @@
 
 #include <fmt/format.h>
 
-#include "core/error/error.h"
+#include "core/trainer/feed.h"
 
 namespace lockstep {
-
-namespace {
-
-void bind_variables(ReplicaPart& part, MirroredState& state) {
-  const std::vector<Graph::ValueInfo>& values = part.step->graph->values();
-  for (size_t v = 0; v < values.size(); ++v) {
-    if (values[v].origin == Graph::Origin::variable) part.variables.push_back({static_cast<int>(v), state.memory(state.index_of(values[v].name)).data()});
-  }
-}
-
-}  // namespace
 
 ForwardRunner::ForwardRunner(TraceStep trace, MirroredState& state, uint64_t seed, std::string device) : trace_(std::move(trace)), state_(state), device_(std::move(device)), alone_(make_single_communicator()) { context_.seed = seed; }
 
@@ -36,10 +25,7 @@ ForwardRunner::Result ForwardRunner::run(const RowSource& source, std::span<cons
   }
   const TracedStep& step = program->step(0);
   for (size_t i = 0; i < step.inputs.size(); ++i) {
-    const auto& columns = source.columns();
-    const auto found = std::find_if(columns.begin(), columns.end(), [&](const RowSource::Column& column) { return column.role == step.inputs[i].role && column.name == step.inputs[i].name; });
-    if (found == columns.end()) throw Error("D17", step.inputs[i].name, "the data has no such column");
-    source.read(static_cast<size_t>(found - columns.begin()), rows, program->input(0, i));
+    source.read(column_of(source, step.inputs[i].role, step.inputs[i].name), rows, program->input(0, i));
   }
   program->run();
   context_.printed.clear();

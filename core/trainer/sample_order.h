@@ -34,8 +34,6 @@ class SampleOrder {
   std::span<const int64_t> next(Position& position);
   /// Steps of one pass; with repeat_before_batch those that start in it, at least.
   int64_t steps_per_epoch() const;
-  /// True when the position stands at the start of an epoch that no batch has touched.
-  bool at_epoch_start(const Position& position) const { return position.consumed == 0; }
 
  private:
   void append(int64_t epoch, int64_t begin, int64_t end);

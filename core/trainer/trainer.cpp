@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "core/error/error.h"
+#include "core/trainer/feed.h"
 
 namespace lockstep {
 
@@ -130,10 +131,7 @@ Trainer::Compiled& Trainer::compiled(int64_t global_rows) {
     ReplicaPart part;
     part.step = step;
     part.context = {static_cast<int>(replica), options_.replicas.count, communicator_.rank(), rows, options_.device};
-    for (size_t v = 0; v < step->graph->values().size(); ++v) {
-      const Graph::ValueInfo& info = step->graph->values()[v];
-      if (info.origin == Graph::Origin::variable) part.variables.push_back({static_cast<int>(v), state_.memory(state_.index_of(info.name)).data()});
-    }
+    bind_variables(part, state_);
     const auto place = [&](const std::string& variable, Symbol value) {
       const MirroredState::Location location = state_.location(state_.index_of(variable));
       std::byte* base = reducers_[static_cast<size_t>(location.group)]->contribution(local).data();
@@ -165,18 +163,10 @@ Trainer::Compiled& Trainer::compiled(int64_t global_rows) {
 
 void Trainer::prepare(int64_t global_rows) { compiled(global_rows); }
 
-const Program* Trainer::program(int64_t global_rows) const {
-  const auto found = programs_.find(global_rows);
-  return found == programs_.end() ? nullptr : found->second->program.get();
-}
-
 void Trainer::load(Compiled& compiled, const RowSource& source, std::span<const int64_t> rows) {
   for (Compiled::Feed& feed : compiled.feeds) {
     if (feed.resolved_for != &source) {
-      const auto& columns = source.columns();
-      const auto found = std::find_if(columns.begin(), columns.end(), [&](const RowSource::Column& column) { return column.role == feed.role && column.name == feed.name; });
-      if (found == columns.end()) throw Error("D17", feed.name, "the data has no such column");
-      feed.column = static_cast<size_t>(found - columns.begin());
+      feed.column = column_of(source, feed.role, feed.name);
       feed.resolved_for = &source;
     }
     source.read(feed.column, rows.subspan(static_cast<size_t>(feed.rows.begin), static_cast<size_t>(feed.rows.size())), compiled.program->input(feed.part, feed.input));

@@ -64,7 +64,6 @@ class Trainer {
   /// Lines printed by layers since the last call, this rank's.
   std::vector<PrintedLine> take_printed() { return std::exchange(context_.printed, {}); }
 
-  const Program* program(int64_t global_rows) const;
   const Replicas& replicas() const { return options_.replicas; }
   Range hosted() const { return options_.replicas.of_rank(communicator_.rank()); }
 

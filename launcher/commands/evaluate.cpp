@@ -15,7 +15,7 @@ Command evaluate_command() {
             app.add_option("target", request->target, "A model file, a run or checkpoint folder, or a job")->required();
             app.add_option("overrides", request->overrides, "key.path=value: keys of the job, changed for this start");
             app.add_option("--data", request->data_job, "A job whose data, losses and metrics are used");
-            app.add_flag("--json", request->json, "One JSON line: what is printed without it too");
+            app.add_flag_callback("--json", [] {}, "One JSON line: what is printed without it too");
             return [request, &global] {
               run_ranks({global.threads, true, global.quiet}, [&](Communicator& communicator, const Log& log) { log.result(write_json(evaluate_target(communicator, log, *request))); });
               return ExitCode::done;

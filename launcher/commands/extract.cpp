@@ -52,17 +52,8 @@ std::vector<NamedTensor> optimizer_tensors(const Blueprint& blueprint, const Res
 
 /// The optimizer that the file's state belongs to: its compiled config, else by its class name.
 std::shared_ptr<const Optimizer> stored_optimizer(const Blueprint& blueprint) {
-  const auto with_semantics = [&](Value config) {
-    if (blueprint.semantics == 2) config.set("semantics", blueprint.stored->optimizer->legacy ? "keras-2-legacy" : "keras-2");
-    return config;
-  };
-  for (const char* key : {"optimizer", "optimizer_config"}) {
-    const Value* compiled = blueprint.compile_config.find(key);
-    if (!compiled || !compiled->is_map() || !compiled->find("config")) continue;
-    Value config = *compiled;
-    config.set("config", with_semantics(*compiled->find("config")));
-    return make_optimizer(config);
-  }
+  const std::string_view keras_2_semantics = blueprint.stored->optimizer->legacy ? "keras-2-legacy" : "keras-2";
+  if (std::shared_ptr<const Optimizer> compiled = compiled_optimizer(blueprint, keras_2_semantics)) return compiled;
   if (blueprint.job && !blueprint.job->job.train.optimizer.is_null()) return make_optimizer(blueprint.job->job.train.optimizer);
   Value config(Value::Map{{"type", blueprint.stored->optimizer->class_name}});
   const auto& slots = blueprint.stored->optimizer->slots;
@@ -70,7 +61,8 @@ std::shared_ptr<const Optimizer> stored_optimizer(const Blueprint& blueprint) {
   const bool momentums = std::any_of(slots.begin(), slots.end(), [](const auto& slot) { return slot.name == "momentums"; });
   if (hats) config.set("amsgrad", true);
   if (config.at("type").as_string() == "SGD" && momentums) config.set("momentum", 0.9);  // only its slots are asked for
-  return make_optimizer(with_semantics(std::move(config)));
+  if (blueprint.semantics == 2) config.set("semantics", keras_2_semantics);
+  return make_optimizer(config);
 }
 
 void extract(Communicator& communicator, const Log& log, const ExtractRequest& request) {

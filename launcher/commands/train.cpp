@@ -1,5 +1,6 @@
 #include "launcher/job/train.h"
 
+#include <atomic>
 #include <memory>
 
 #include "launcher/commands/command.h"
@@ -15,13 +16,11 @@ Command train_command() {
             app.add_option("overrides", request->overrides, "key.path=value: keys of the job, changed for this start");
             app.add_flag("--allow-config-change", request->allow_config_change, "Go on with a checkpoint though keys changed that change the run");
             return [request, &global] {
-              auto result = std::make_shared<ExitCode>(ExitCode::done);
+              std::atomic<ExitCode> result = ExitCode::done;  // under --ranks, ranks are threads; all have the same code
               run_ranks({global.threads, true, global.quiet}, [&](Communicator& communicator, const Log& log) {
-                const ExitCode code = train(communicator, log, *request);
-                if (communicator.rank() == 0) *result = code;
-                if (code != ExitCode::done) *result = code;
+                result = train(communicator, log, *request);
               });
-              return *result;
+              return result.load();
             };
           }};
 }

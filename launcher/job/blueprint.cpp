@@ -11,6 +11,7 @@
 #include "launcher/job/mirror.h"
 #include "layers/custom/custom_layer.h"
 #include "layers/model_builder.h"
+#include "layers/shapes.h"
 
 namespace lockstep {
 
@@ -35,7 +36,6 @@ struct Facts {
   int64_t semantics = 3;
   Value compile_config;
   std::vector<FileWeight> weights;
-  std::vector<std::string> keras_custom;  // classes of a SavedModel that are not Keras's
 
   Value write() const {
     Value list = Value::list();
@@ -56,17 +56,23 @@ struct Facts {
   }
 };
 
+/// The weights of a file, for the stubs of unknown classes.
+std::vector<FileWeight> weights_of(const StoredModel& stored) {
+  std::vector<FileWeight> weights;
+  for (const StoredTensor& tensor : stored.tensors) weights.push_back({tensor.layer.empty() ? tensor.object_path : tensor.layer, tensor.variable, tensor.type.shape});
+  return weights;
+}
+
 void take_architecture(Facts& facts, const StoredModel& stored) {
   facts.semantics = stored.semantics;
   if (stored.compile_config) facts.compile_config = *stored.compile_config;
-  for (const StoredTensor& tensor : stored.tensors) facts.weights.push_back({tensor.layer.empty() ? tensor.object_path : tensor.layer, tensor.variable, tensor.type.shape});
+  facts.weights = weights_of(stored);
 }
 
 /// Throws for every class of the user's own that the file names and the job does not map: its name, where it sits, what to paste.
 void check_custom_classes(const StoredModel& stored, const CustomObjects& mapped) {
   Problems problems;
-  std::vector<FileWeight> weights;
-  for (const StoredTensor& tensor : stored.tensors) weights.push_back({tensor.layer.empty() ? tensor.object_path : tensor.layer, tensor.variable, tensor.type.shape});
+  const std::vector<FileWeight> weights = weights_of(stored);
   for (const Value& object : stored.custom_objects) {
     const std::string registered = object.at("class_name").as_string();
     const std::string class_name = registered.substr(registered.rfind('>') + 1);
@@ -208,19 +214,9 @@ class Builder {
   }
 
   void name_weights() {
-    Graph graph;
-    LayerContext::Settings settings;
-    settings.semantics = blueprint_.semantics;
-    settings.rows = settings.global_rows = 1;
-    settings.dtype_policy = blueprint_.model->dtype_policy;
-    LayerContext context(graph, blueprint_.weights, settings);
-    std::vector<Symbol> inputs;
-    for (const Model::Input& input : probe_inputs(blueprint_, nullptr)) {
-      Shape shape = input.shape;
-      shape.insert(shape.begin(), 1);
-      inputs.push_back(graph.input(input.name, {input.dtype, std::move(shape)}));
-    }
-    blueprint_.model->call(context, inputs);
+    ModelShapes shapes = trace_shapes(*blueprint_.model, blueprint_.semantics);
+    blueprint_.weights = std::move(shapes.weights);
+    blueprint_.output_types = std::move(shapes.outputs);
     blueprint_.names = names_of(*blueprint_.model, blueprint_.weights);
     for (const WeightName& name : blueprint_.names) {
       WeightKeys keys;
@@ -275,22 +271,8 @@ std::vector<Model::Input> probe_inputs(const Blueprint& blueprint, const RowSour
 DataExpectation expectation_of(const Blueprint& blueprint) {
   DataExpectation expectation;
   for (const Model::Input& input : blueprint.model->inputs) expectation.inputs.push_back({input.name, input.shape, input.dtype});
-  Graph graph;
-  WeightList weights = blueprint.weights;
-  LayerContext::Settings settings;
-  settings.semantics = blueprint.semantics;
-  settings.rows = settings.global_rows = 1;
-  settings.dtype_policy = blueprint.model->dtype_policy;
-  LayerContext context(graph, weights, settings);
-  std::vector<Symbol> inputs;
-  for (const Model::Input& input : probe_inputs(blueprint, nullptr)) {
-    Shape shape = input.shape;
-    shape.insert(shape.begin(), 1);
-    inputs.push_back(graph.input(input.name, {input.dtype, std::move(shape)}));
-  }
-  const std::vector<Symbol> outputs = blueprint.model->call(context, inputs);
-  for (size_t i = 0; i < outputs.size(); ++i) {
-    const Shape& shape = outputs[i].shape();
+  for (size_t i = 0; i < blueprint.output_types.size(); ++i) {
+    const Shape& shape = blueprint.output_types[i].shape;
     expectation.outputs.push_back({blueprint.model->outputs[i].key, shape.empty() ? Shape{} : Shape(shape.begin() + 1, shape.end()), 0});
   }
   return expectation;

@@ -27,6 +27,7 @@ struct Blueprint {
   LayerRegistry registry;           ///< built-in layers and the job's own
   std::unique_ptr<Model> model;
   WeightList weights;
+  std::vector<TensorType> output_types;  ///< of the model's outputs; -1 for the batch and for open axes
   std::vector<WeightName> names;    ///< in Keras's order, which is the state's too
   std::vector<WeightKeys> keys;     ///< as names, for restoring
   int semantics = 3;

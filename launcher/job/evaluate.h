@@ -18,7 +18,6 @@ struct EvaluateRequest {
   std::string target;
   std::vector<std::string> overrides;
   std::string data_job;  ///< --data: a job whose data.test (else data.validation, data.train), losses and metrics are used; empty: the target's own
-  bool json = true;      ///< the only form
 };
 
 /// {"samples": N, "loss": ..., metrics}, the same on every rank and at any number of ranks.

@@ -3,6 +3,10 @@
 #include <algorithm>
 #include <map>
 
+#include <fmt/format.h>
+
+#include "launcher/environment.h"
+
 namespace lockstep {
 
 KerasArchive archive_of(const Blueprint& blueprint, const Value& config, const std::vector<Tensor>& values, const ArchiveOptimizer& optimizer) {
@@ -39,6 +43,23 @@ KerasArchive archive_of(const Blueprint& blueprint, const Value& config, const s
     archive.objects.push_back(std::move(object));
   }
   return archive;
+}
+
+CheckpointContent checkpoint_content(const Blueprint& blueprint, const Value& config, const std::vector<Tensor>& values, const ArchiveOptimizer& optimizer, RunState state) {
+  CheckpointContent content;
+  content.step = state.step;
+  const KerasArchive archive = archive_of(blueprint, config, values, optimizer);
+  KerasFile file = write_keras(archive);
+  for (size_t o = 0; o < archive.objects.size(); ++o) {
+    const KerasObject& object = archive.objects[o];
+    for (size_t i = 0; i < object.variables.size(); ++i) content.tensors.push_back(record_of(fmt::format("{}/vars/{}", object.path, i), object.variables[i], "model.keras", file.offsets[o][i]));
+  }
+  content.files.push_back({"model.keras", std::move(file.bytes)});
+  Fields fields;
+  state.fields(fields);
+  content.state = write_fields(fields);
+  content.facts = processor_facts();
+  return content;
 }
 
 Value compile_config_of(const Optimizer& optimizer, const Value& losses) {

@@ -5,7 +5,6 @@
 #include <chrono>
 #include <cmath>
 #include <filesystem>
-#include <fstream>
 #include <optional>
 
 #include <fmt/format.h>
@@ -26,6 +25,7 @@
 #include "launcher/job/signals.h"
 #include "launcher/job/training_plan.h"
 #include "launcher/job/warm_up.h"
+#include "launcher/output_file.h"
 
 namespace lockstep {
 
@@ -219,9 +219,7 @@ class Training {
     if (start_.resumes) {
       // Our own checkpoint: every name is ours, nothing may be missing or left over, the optimizer is kept.
       rules = RestoreRules{};
-      rules.match.allow_cast = false;
       rules.optimizer = OptimizerRestore::keep;
-      if (is_root()) blueprint_.stored.emplace();
       on_root(communicator_, "opening the checkpoint", [&]() -> std::string {
         blueprint_.stored = open_model_file((fs::path(start_.checkpoint) / "model.keras").string());
         return {};
@@ -261,15 +259,15 @@ class Training {
     on_root(communicator_, "writing the receipt", [&]() -> std::string {
       archive_config_ = to_keras_config(*blueprint_.model, compile_config_of(*optimizer_, keras_losses(blueprint_, spec_)));
       const fs::path folder = folder_path();
-      write_text(folder / "config.resolved.yaml", resolved_yaml(*blueprint_.job));
-      write_text(folder / "env.json", write_json(environment(communicator_), 2) + "\n");
+      write_text_file(folder / "config.resolved.yaml", resolved_yaml(*blueprint_.job));
+      write_text_file(folder / "env.json", write_json(environment(communicator_), 2) + "\n");
       Value receipt = restored.receipt;
       if (start_.resumes) receipt.set("resumed_from", start_.checkpoint);
       Value hashes = Value::map();
       for (size_t v = 0; v < state_->variables().size(); ++v) hashes.set(state_->variables()[v].path, state_->hash(v));
       receipt.set("state", std::move(hashes));
       receipt.set("replicas", liveness_value(live));
-      write_text(folder / "restore.json", write_json(receipt, 2) + "\n");
+      write_text_file(folder / "restore.json", write_json(receipt, 2) + "\n");
       std::vector<std::string> step_names, epoch_names;
       for (const LoggedNumber& number : numbers_) step_names.push_back(number.name);
       epoch_names = step_names;
@@ -282,16 +280,6 @@ class Training {
       writer_.emplace(checkpoints_path(folder.string()), std::max<int64_t>(2, job().checkpoint.keep));
       return {};
     });
-  }
-
-  static void write_text(const fs::path& path, const std::string& text) {
-    const fs::path temporary = path.string() + ".tmp";
-    std::ofstream stream(temporary, std::ios::binary);
-    stream << text;
-    stream.close();
-    std::error_code failure;
-    if (stream) fs::rename(temporary, path, failure);
-    if (!stream || failure) throw Error("W02", path.string(), "cannot be written; is the disk full?");
   }
 
   ExitCode loop() {
@@ -427,27 +415,9 @@ class Training {
     logs_->sync();
     std::vector<Tensor> values;
     for (size_t v = 0; v < state_->variables().size(); ++v) values.push_back(state_->tensor(v));
-    writer_->save(state_now_.step, [this, values = std::move(values), slots = std::move(slots), state = state_now_]() mutable { return content_of(values, std::move(slots), state); });
-  }
-
-  /// On the writer's thread: reads nothing that training changes.
-  CheckpointContent content_of(const std::vector<Tensor>& values, std::vector<std::vector<Tensor>> slots, RunState state) const {
-    CheckpointContent content;
-    content.step = state.step;
-    ArchiveOptimizer optimizer{optimizer_.get(), state.iteration, std::move(slots)};
-    const KerasArchive archive = archive_of(blueprint_, archive_config_, values, optimizer);
-    KerasFile file = write_keras(archive);
-    for (size_t o = 0; o < archive.objects.size(); ++o) {
-      for (size_t i = 0; i < archive.objects[o].variables.size(); ++i) {
-        content.tensors.push_back(record_of(fmt::format("{}/vars/{}", archive.objects[o].path, i), archive.objects[o].variables[i], "model.keras", file.offsets[o][i]));
-      }
-    }
-    content.files.push_back({"model.keras", std::move(file.bytes)});
-    Fields fields;
-    state.fields(fields);
-    content.state = write_fields(fields);
-    content.facts = processor_facts();
-    return content;
+    writer_->save(state_now_.step, [this, values = std::move(values), slots = std::move(slots), state = state_now_]() mutable {
+      return checkpoint_content(blueprint_, archive_config_, values, {optimizer_.get(), state.iteration, std::move(slots)}, std::move(state));  // reads nothing that training changes
+    });
   }
 
   void tell_outcomes() {

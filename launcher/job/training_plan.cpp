@@ -116,16 +116,18 @@ TrainingSpec training_spec(const Blueprint& blueprint, const RowSource& data) {
   return spec;
 }
 
+std::shared_ptr<const Optimizer> compiled_optimizer(const Blueprint& blueprint, std::string_view keras_2_semantics) {
+  const Value* compiled = blueprint.compile_config.find("optimizer");
+  if (!compiled || compiled->is_null()) return nullptr;
+  Value config = *compiled;
+  if (blueprint.semantics == 2 && config.is_map() && config.find("config")) config.find("config")->set("semantics", keras_2_semantics);
+  return make_optimizer(config);
+}
+
 std::shared_ptr<const Optimizer> job_optimizer(const Blueprint& blueprint) {
   const Value& given = blueprint.job->job.train.optimizer;
   if (!given.is_null()) return make_optimizer(given);
-  for (const char* key : {"optimizer", "optimizer_config"}) {
-    const Value* compiled = blueprint.compile_config.find(key);
-    if (!compiled || compiled->is_null()) continue;
-    Value config = *compiled;
-    if (blueprint.semantics == 2 && config.is_map() && config.find("config")) config.find("config")->set("semantics", "keras-2");
-    return make_optimizer(config);
-  }
+  if (std::shared_ptr<const Optimizer> compiled = compiled_optimizer(blueprint, "keras-2")) return compiled;
   throw Error("Y11", blueprint.target, "'train.optimizer' is required: the restored file has none compiled in");
 }
 

@@ -19,6 +19,10 @@ TracedModel traced_model(const Blueprint& blueprint, const RowSource* data);
 /// into the restored file. Throws Y-family problems: Y30 unknown names, Y37 a list of another length than the outputs.
 TrainingSpec training_spec(const Blueprint& blueprint, const RowSource& data);
 
+/// The optimizer compiled into the file that the weights come from, null when it has none. `keras_2_semantics` is which of Keras 2's two kinds a file of
+/// Keras 2 means: "keras-2" or "keras-2-legacy".
+std::shared_ptr<const Optimizer> compiled_optimizer(const Blueprint& blueprint, std::string_view keras_2_semantics);
+
 /// The job's optimizer, or the one compiled into the restored file. Throws Y11 when neither has one.
 std::shared_ptr<const Optimizer> job_optimizer(const Blueprint& blueprint);
 
