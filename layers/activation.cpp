@@ -166,7 +166,7 @@ ActivationFunction make_activation(const Value& value) {
 
   result.function_ = [apply = entry->apply, arguments](Symbol x, int semantics) { return apply(x, arguments, semantics); };
   if (is_layer) {
-    result.written_ = keras_object("keras.layers", alias->layer, write_fields(fields));
+    result.written_ = keras_class_config("keras.layers", alias->layer, write_fields(fields));
   } else if (identifier.config.is_map() && identifier.config.size() > 0) {
     result.written_ = write_fields(fields);
     result.written_.set("type", entry->name);

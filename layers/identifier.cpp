@@ -35,10 +35,6 @@ Identifier read_identifier(const Value& value, std::string_view what) {
   fail_at(value.place(), "Y12", fmt::format("expected the name of a known {0}, or {{type: NAME, ...}} with its arguments, found {1}", what, value.described()));
 }
 
-Value keras_object(std::string_view module, std::string_view class_name, Value config) {
-  return Value(Value::Map{{"module", module}, {"class_name", class_name}, {"config", std::move(config)}, {"registered_name", Value()}});
-}
-
 void fail_unknown(const Identifier& identifier, std::string_view what, const std::vector<std::string>& known) {
   std::string hint = did_you_mean(identifier.name, known);
   // A Python function has no code in a file, only a name.

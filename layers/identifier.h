@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/value/class_config.h"
 #include "core/value/value.h"
 
 namespace lockstep {
@@ -23,9 +24,6 @@ struct Identifier {
 
 /// `what` is for messages: "initializer". Y12 when the value has none of the forms.
 Identifier read_identifier(const Value& value, std::string_view what);
-
-/// Keras 3's serialised form: {module, class_name, config, registered_name: null}.
-Value keras_object(std::string_view module, std::string_view class_name, Value config);
 
 /// Y30: "unknown initializer 'zeroes'; did you mean 'zeros'? known: ...".
 [[noreturn]] void fail_unknown(const Identifier& identifier, std::string_view what, const std::vector<std::string>& known);

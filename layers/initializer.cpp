@@ -284,7 +284,7 @@ std::shared_ptr<const Initializer> make_initializer(const Value& value) {
 Value to_keras(const Initializer& initializer) {
   Fields fields;
   const_cast<Initializer&>(initializer).fields(fields);  // only reads
-  return keras_object("keras.initializers", initializer.type(), write_fields(fields));
+  return keras_class_config("keras.initializers", initializer.type(), write_fields(fields));
 }
 
 }  // namespace lockstep

@@ -103,7 +103,7 @@ std::shared_ptr<const Regularizer> make_regularizer(const Value& value) {
 Value to_keras(const Regularizer& regularizer) {
   Fields fields;
   const_cast<Regularizer&>(regularizer).fields(fields);  // only reads
-  return keras_object("keras.regularizers", regularizer.type(), write_fields(fields));
+  return keras_class_config("keras.regularizers", regularizer.type(), write_fields(fields));
 }
 
 }  // namespace lockstep

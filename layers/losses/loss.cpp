@@ -54,7 +54,7 @@ Value to_keras(const Loss& loss) {
   Fields fields;
   const_cast<Loss&>(loss).base_fields(fields);  // only reads
   const_cast<Loss&>(loss).fields(fields);
-  return keras_object("keras.losses", loss.type(), write_fields(fields));
+  return keras_class_config("keras.losses", loss.type(), write_fields(fields));
 }
 
 std::vector<std::string> loss_types() {

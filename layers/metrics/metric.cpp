@@ -82,7 +82,7 @@ Value to_keras(const Metric& metric) {
   Fields fields;
   const_cast<Metric&>(metric).base_fields(fields);  // only reads
   const_cast<Metric&>(metric).fields(fields);
-  return keras_object("keras.metrics", metric.type(), write_fields(fields));
+  return keras_class_config("keras.metrics", metric.type(), write_fields(fields));
 }
 
 std::vector<std::string> metric_types() {
