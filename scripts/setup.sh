@@ -3,7 +3,7 @@
 set -euo pipefail
 
 packages="build-essential cmake ninja-build openmpi-bin libopenmpi-dev libhdf5-dev libyaml-cpp-dev libdnnl-dev libcli11-dev
-  libspdlog-dev libfmt-dev nlohmann-json3-dev libzip-dev libprotobuf-dev protobuf-compiler libleveldb-dev libsnappy-dev libxxhash-dev zlib1g-dev
+  libspdlog-dev libfmt-dev nlohmann-json3-dev libdeflate-dev libzip-dev libprotobuf-dev protobuf-compiler libleveldb-dev libsnappy-dev libxxhash-dev zlib1g-dev
   libhwloc-dev libgtest-dev libgmock-dev libbenchmark-dev dataset-fashion-mnist"
 
 missing=""

@@ -1,5 +1,6 @@
 #include "io/data/gzip.h"
 
+#include <libdeflate.h>
 #include <zlib.h>
 
 #include <algorithm>
@@ -66,6 +67,16 @@ size_t Gunzip::read(std::span<std::byte> out) {
   }
   given_ += done;
   return done;
+}
+
+bool unpack_whole(const File& file, std::span<std::byte> out) {
+  const std::unique_ptr<libdeflate_decompressor, decltype(&libdeflate_free_decompressor)> decompressor(libdeflate_alloc_decompressor(), libdeflate_free_decompressor);
+  if (!decompressor) throw std::bad_alloc();
+  const auto packed = std::make_unique_for_overwrite<std::byte[]>(file.size());
+  file.read_at(0, {packed.get(), file.size()});
+  size_t read = 0;
+  const libdeflate_result result = libdeflate_gzip_decompress_ex(decompressor.get(), packed.get(), file.size(), out.data(), out.size(), &read, nullptr);
+  return result == LIBDEFLATE_SUCCESS && read == file.size();
 }
 
 uint32_t gzip_stated_size(const File& file) {

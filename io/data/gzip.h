@@ -36,6 +36,10 @@ class Gunzip {
   bool ended_ = false;
 };
 
+/// Unpacks a .gz file of one member that holds exactly `out.size()` bytes, in one go: several times faster than Gunzip. False when it is another or
+/// damaged; `out` is then undefined, and Gunzip tells what is wrong.
+bool unpack_whole(const File& file, std::span<std::byte> out);
+
 /// The count of bytes that the file's end states, modulo 2^32; a truncated file states nonsense.
 uint32_t gzip_stated_size(const File& file);
 

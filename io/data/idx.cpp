@@ -105,12 +105,14 @@ class UnpackedArray : public RowArray {
 
  private:
   void unpack(const File& file, const Header& header) {
-    Gunzip gunzip(file);
-    uint64_t count = gunzip.read({bytes_.get(), size_});
-    std::array<std::byte, 4096> beyond;
-    // To the very end, where the checksum is.
-    while (const size_t more = gunzip.read(beyond)) count += more;
-    check_size(header, count, file.path());
+    if (!unpack_whole(file, {bytes_.get(), size_})) {
+      Gunzip gunzip(file);
+      uint64_t count = gunzip.read({bytes_.get(), size_});
+      std::array<std::byte, 4096> beyond;
+      // To the very end, where the checksum is.
+      while (const size_t more = gunzip.read(beyond)) count += more;
+      check_size(header, count, file.path());
+    }
     if (size_of(header.type.dtype) > 1) reverse_byte_order(std::span(bytes_.get(), size_).subspan(header_), size_of(header.type.dtype));
   }
 
